@@ -98,7 +98,7 @@ SMALL_WITH_ONE_IMPORTER = {
 }
 # Dataclasses that change, as they gather what a step of the work finds.
 CHANGING = {
-    "audit.sysbench_log.LoggedRun",
+    "audit.logs.sysbench_log.LoggedRun",
     "experiment.arm._Arm",
     "experiment.context.RunContext",
     "experiment.durability._Load",

@@ -14,12 +14,12 @@ import pytest
 
 from dbdyno.audit import read as read_room
 from dbdyno.audit.imported import imported
-from dbdyno.audit.other_logs import rows_in
+from dbdyno.audit.logs.other_logs import rows_in
+from dbdyno.audit.logs.sysbench_log import runs_in
 from dbdyno.audit.page import grids
 from dbdyno.audit.page.columns import Mapping, is_heading
 from dbdyno.audit.page.grids import grids_in
 from dbdyno.audit.page.page import page_of
-from dbdyno.audit.sysbench_log import runs_in
 from dbdyno.audit.tables import Publication, publication_of
 from dbdyno.errors import UsageError
 from support.published_logs import FORK, HAMMERDB, PAGE, PGBENCH, V04, V05, V1
@@ -148,5 +148,5 @@ def test_a_file_without_end_is_read_up_to_the_limit(monkeypatch: pytest.MonkeyPa
 def test_a_pipe_in_a_folder_is_no_log(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(V1)
     os.mkfifo(tmp_path / "pipe")
-    plan, _ = imported([tmp_path], "made", Mapping())
+    plan = imported([tmp_path], "made", Mapping()).plan
     assert [system.label for system in plan.systems] == ["a"]

@@ -1,33 +1,126 @@
-"""What pgbench and HammerDB print becomes rows; what is cut off is refused."""
+"""What pgbench and programs of new orders print becomes rows; what is cut off is refused."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from dbdyno.audit.audit import audit
 from dbdyno.audit.ledger import Severity
-from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.logs.other_logs import rows_in
 from dbdyno.audit.read import read
 from dbdyno.errors import UsageError
 from support.published_logs import HAMMERDB, OLDER, PGBENCH, V1
 
 
-def test_both_programs_of_several_versions() -> None:
-    assert rows_in(PGBENCH + OLDER, "log") == [
-        LoggedRow(
+def test_pgbench_of_several_versions() -> None:
+    rows = rows_in(PGBENCH + OLDER, "log")
+    assert [row[:5] for row in rows] == [
+        (
             8,
             "TPC-B (sort of)",
             {"latency_ms_avg": "2.188", "latency_ms_stddev": "1.512", "tps": "3655.632817"},
             15,
             60.0,
         ),
-        LoggedRow(16, "select only", {"latency_ms_avg": "0.512", "tps": "31250.250000"}, 22),
+        (16, "select only", {"latency_ms_avg": "0.512", "tps": "31250.250000"}, 22, 0.0),
     ]
-    assert rows_in(HAMMERDB, "log") == [
-        LoggedRow(8, "hammerdb_tprocc", {"nopm": "120345", "tpm": "279812"}, 3),
-        LoggedRow(16, "hammerdb_tprocc", {"nopm": "180001", "tpm": "418777"}, 5),
+
+
+def orders(log: str) -> list[tuple[int, dict[str, str], float, str]]:
+    """Connections, numbers, seconds and program of each run."""
+    return [(row.threads, row.values, row.seconds, row.tool) for row in rows_in(log, "log")]
+
+
+OLDER_HAMMERDB = """HammerDB CLI v3.2
+Vuser 1:Timing test period of 5 in minutes
+Vuser 1:24 Virtual Users configured
+Vuser 1:TEST RESULT : System achieved 913447 PostgreSQL TPM at 397112 NOPM
+"""
+HAMMERDB_BY_WEB = """[
+  "8 Active Virtual Users configured",
+  "1",
+  "TEST RESULT : System achieved 27975 NOPM from 61000 SQL Server TPM",
+"""
+BENCHMARKSQL = """07:07:52,100 [main] INFO   jTPCC : Term-00,      BenchmarkSQL v5.0
+07:07:52,101 [main] INFO   jTPCC : Term-00, conn=jdbc:mysql://db:3306/tpcc?password=secret
+07:07:52,102 [main] INFO   jTPCC : Term-00, warehouses=10
+07:07:52,102 [main] INFO   jTPCC : Term-00, terminals=16
+07:07:52,102 [main] INFO   jTPCC : Term-00, runMins=2
+Term-00, Running Average tpmTOTAL: 12.3    Current tpmTOTAL: 45\b\b07:09:53,455 [Thread-3] INFO   jTPCC : Term-00,
+07:09:53,455 [Thread-3] INFO   jTPCC : Term-00, Measured tpmC (NewOrders) = 7737.25
+07:09:53,455 [Thread-3] INFO   jTPCC : Term-00, Measured tpmTOTAL = 17195.88
+"""  # noqa: E501
+GO_TPC = """$ tiup bench tpcc -H tidb -P 4000 -D tpcc --warehouses 4 --threads 32 --time 5m run
+[Current] NEW_ORDER - Takes(s): 9.9, Count: 900, TPM: 5454.5, Sum(ms): 9000.0, Avg(ms): 10.0
+Finished
+[Summary] NEW_ORDER - Takes(s): 300.0, Count: 33000, TPM: 6600.0, Sum(ms): 1036200.0, Avg(ms): 31.4, 50th(ms): 24.1, 90th(ms): 60.8, 95th(ms): 71.3, 99th(ms): 88.1, 99.9th(ms): 109.1, Max(ms): 1040.2
+[Summary] NEW_ORDER_ERR - Takes(s): 299.9, Count: 2, TPM: 0.4, Sum(ms): 75.1, Avg(ms): 37.5
+[Summary] PAYMENT - Takes(s): 299.9, Count: 31773, TPM: 6355.8, Sum(ms): 1617272.1, Avg(ms): 50.9
+tpmC: 6600.0, tpmTotal: 14701.5, efficiency: 1283.0%
+"""  # noqa: E501
+TPCC_MYSQL = """  [warehouse]: 2
+ [connection]: 16
+    [measure]: 60 (sec.)
+<TpmC>
+                 3328.200 TpmC
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "runs"),
+    [
+        (
+            HAMMERDB,
+            [
+                (8, {"nopm": "120345", "tpm": "279812"}, 0, "HammerDB"),
+                (16, {"nopm": "180001", "tpm": "418777"}, 0, "HammerDB"),
+            ],
+        ),
+        (OLDER_HAMMERDB, [(24, {"nopm": "397112", "tpm": "913447"}, 300, "HammerDB 3.2")]),
+        (HAMMERDB_BY_WEB, [(8, {"nopm": "27975", "tpm": "61000"}, 0, "HammerDB")]),
+        (BENCHMARKSQL, [(16, {"nopm": "7737.25", "tpm": "17195.88"}, 120, "BenchmarkSQL 5.0")]),
+        (
+            GO_TPC,
+            [
+                (
+                    32,
+                    {
+                        **{"nopm": "6600.0", "tpm": "14701.5", "latency_ms_avg": "31.4"},
+                        **{"latency_ms_p50": "24.1", "latency_ms_p90": "60.8"},
+                        **{"latency_ms_p95": "71.3", "latency_ms_p99": "88.1"},
+                        **{"latency_ms_p999": "109.1", "latency_ms_max": "1040.2"},
+                    },
+                    300,
+                    "go-tpc",
+                )
+            ],
+        ),
+        ("tpmC: 9.7\n", [(0, {"nopm": "9.7"}, 0, "go-tpc")]),
+        (TPCC_MYSQL, [(16, {"nopm": "3328.200"}, 60, "tpcc-mysql")]),
+    ],
+    ids=["HammerDB", "HammerDB 3", "as JSON", "BenchmarkSQL", "go-tpc", "tpmC", "tpcc-mysql"],
+)
+def test_programs_that_count_new_orders(
+    log: str, runs: list[tuple[int, dict[str, str], float, str]]
+) -> None:
+    assert orders(log) == runs
+
+
+def test_latencies_of_another_unit_are_none() -> None:
+    """A version of go-tpc printed all percentiles as 0.5 ms beside a sum of minutes."""
+    wrong = re.sub(r"(Avg|th)\(ms\): [\d.]+", r"\1(ms): 0.5", GO_TPC)
+    ((_, values, _, _),) = orders(wrong)
+    assert values == {"nopm": "6600.0", "tpm": "14701.5", "latency_ms_avg": "31.4"}
+
+
+def test_a_number_of_connections_holds_for_one_result() -> None:
+    assert [row.threads for row in rows_in(HAMMERDB + HAMMERDB.splitlines()[2], "log")] == [
+        8,
+        16,
+        0,
     ]
 
 
@@ -35,8 +128,6 @@ def test_a_report_that_is_not_whole_is_refused_with_its_line() -> None:
     cut = PGBENCH[: PGBENCH.index("latency average")]
     with pytest.raises(UsageError, match="line 25 of log: a report of pgbench that is not whole"):
         rows_in(PGBENCH + "\n" * 7 + cut, "log")
-    with pytest.raises(UsageError, match="line 1 of log: a result of HammerDB without its"):
-        rows_in(HAMMERDB.splitlines()[2], "log")
 
 
 @pytest.mark.parametrize(

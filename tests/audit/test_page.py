@@ -10,7 +10,7 @@ import pytest
 from dbdyno.audit.audit import audit
 from dbdyno.audit.read import facts_in, read
 from dbdyno.errors import UsageError
-from support.published_logs import PAGE
+from support.published_logs import PAGE, V1
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -33,6 +33,19 @@ def test_a_page_of_markdown_is_held_against_itself(tmp_path: Path) -> None:
         ("Mistral", "oltp_point_select", (16,)),
     ]
     assert ("note", "unread", "") in entries(tmp_path / "page.md")  # the machine's table
+
+
+@pytest.mark.parametrize("quoted", [V1[V1.index("SQL statistics") :], "tpmC: 97.5\n"])
+def test_a_page_that_quotes_the_end_of_a_log_is_read_for_its_tables(
+    tmp_path: Path, quoted: str
+) -> None:
+    (publication,) = read([written(tmp_path, "page.md", f"{PAGE}\n```\n{quoted}```\n")])
+    assert [table.system for table in publication.tables] == [
+        "Postern",
+        "Mistral",
+        "Postern",
+        "Mistral",
+    ]
 
 
 CLAIMS = """

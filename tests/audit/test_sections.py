@@ -87,7 +87,7 @@ def test_cells_under_other_headings_are_never_merged(tmp_path: Path) -> None:
         for system in ("first", "second")
     ]
     (tmp_path / "page.md").write_text(page)
-    _, measured = imported([tmp_path / "page.md"], "made", Mapping(workload="w"))
+    measured = imported([tmp_path / "page.md"], "made", Mapping(workload="w")).measurements
     seen = [(one.trial.cell.workload, one.trial.block, one.reported) for one in measured]
     assert [(workload, block) for workload, block, _ in seen] == [
         *[("w, section Thread pool", 0)] * 2,
@@ -102,7 +102,7 @@ def test_a_table_that_restates_another_adds_no_cell(tmp_path: Path) -> None:
     page += table("8 | 241.5 | 1.2", head="Threads | QPS | avg latency (ms)")
     (tmp_path / "page.md").write_text(page)
     assert places(page) == [("A", "oltp_point_select", {})] * 2
-    _, (measured,) = imported([tmp_path / "page.md"], "made", Mapping())
+    (measured,) = imported([tmp_path / "page.md"], "made", Mapping()).measurements
     assert measured.reported == {
         "queries_per_s": 241.5,
         "latency_ms_p95": 1.6,
@@ -112,7 +112,7 @@ def test_a_table_that_restates_another_adds_no_cell(tmp_path: Path) -> None:
 
 def test_repeats_under_one_heading_stay_repeats(tmp_path: Path) -> None:
     (tmp_path / "page.csv").write_text("threads,tps\n8,100.5\n8,101.5\n")
-    _, measured = imported([tmp_path / "page.csv"], "made", Mapping())
+    measured = imported([tmp_path / "page.csv"], "made", Mapping()).measurements
     assert [one.trial.block for one in measured] == [0, 1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.audit.sysbench_log import runs_in
+from dbdyno.audit.logs.sysbench_log import runs_in
 from dbdyno.errors import UsageError
 from support.published_logs import FORK, V04, V05, V1
 
@@ -70,3 +70,57 @@ def test_a_line_that_is_cut_off_is_refused_with_its_number():
     with pytest.raises(UsageError) as refused:
         runs_in(broken, "a.log")
     assert "line 14 of a.log cannot be read" in str(refused.value)
+
+
+def test_a_report_without_its_section_on_time_has_the_same_numbers_in_its_rates():
+    start, end = V1.index("General statistics"), V1.index("Latency (ms)")
+    (run,) = runs_in(V1[:start] + V1[end:], "a.log")
+    assert (run.has_report, run.events, run.seconds) == (True, 1011, "2.0017")
+
+
+def test_a_counter_that_fell_below_zero_is_no_rate():
+    """As sysbench 0.5 printed after a checkpoint."""
+    wrapped = "[  11s] threads: 8, tps: 18446842801212211200.00, reads: 18446842801212035072.00\n"
+    head, rest = V05.split("OLTP test statistics", 1)
+    (run,) = runs_in(f"{head}{wrapped}OLTP test statistics{rest}", "a.log")
+    assert run.intervals == [(10.0, "125.30")]
+
+
+def test_intervals_with_a_timestamp_of_percona_are_read():
+    line = "[  10s] timestamp: 1386737086, threads: 8, tps: 125.30, response time: 77.24ms (95%)\n"
+    (run,) = runs_in(line, "a.log")
+    assert (run.threads, run.intervals) == (8, [(10.0, "125.30")])
+
+
+@pytest.mark.parametrize(
+    ("before", "test"),
+    [
+        ("+ sysbench --threads=8 /usr/share/sysbench/oltp_insert.lua run", "oltp_insert"),
+        ("$ sysbench --test=tests/db/oltp.lua --num-threads=8 run", "oltp"),
+        ("docker run x sysbench sysbench oltp_delete run", "oltp_delete"),
+        ("sysbench oltp_insert \\\n  --threads=8 \\\n  run", "oltp_insert"),
+        ("# Read/Write, 8 threads", "oltp_read_write"),
+        ("sysbench oltp_insert prepare", ""),
+        ("read_only                OFF", ""),
+    ],
+)
+def test_commands_and_headings_name_the_test_of_the_next_run(before: str, test: str):
+    (run,) = runs_in(f"{before}\n{V1}", "a.log")
+    assert run.command.test == test
+
+
+def test_options_of_connections_and_passwords_are_of_no_work():
+    command = "sysbench oltp_insert --mysql-password=x --mysql_host=db --tables=4 --threads=8 run"
+    (run,) = runs_in(f"{command}\n{V1}", "a.log")
+    assert run.command.options == {"--tables=4"}
+    assert run.command.server == "db"
+
+
+def test_lines_that_grep_took_from_reports_are_runs():
+    words = ("thds:", "transactions:", "95th")
+    kept = "\n".join(line for line in V1.splitlines() if any(word in line for word in words))
+    runs = runs_in(f"{kept}\n{kept.replace('505.07', '404.04')}", "a.log")
+    assert [(run.threads, run.tps, run.latency("95"), run.has_report) for run in runs] == [
+        (16, "505.07", "45.79", True),
+        (16, "404.04", "45.79", True),
+    ]

@@ -263,9 +263,9 @@ def test_a_file_that_names_no_system_is_one(tmp_path):
         files[-1].write_text(f"threads,tps\n8,{tps}\n")
     (publication,) = read(files)
     assert [table.system for table in publication.tables] == ["mysql", "greatsql"]
-    plan, measured = imported(files, "made", Mapping())
-    assert [one.label for one in plan.systems] == ["mysql", "greatsql"]
-    trials = [(one.trial.system, one.trial.block) for one in measured]
+    run = imported(files, "made", Mapping())
+    assert [one.label for one in run.plan.systems] == ["mysql", "greatsql"]
+    trials = [(one.trial.system, one.trial.block) for one in run.measurements]
     assert trials == [("mysql", 0), ("greatsql", 0)]
 
 

@@ -193,7 +193,7 @@ def test_an_import_that_was_killed_is_not_complete(
     at = ["--workspace", str(workspace)]
     capsys.readouterr()
     assert __main__.main(["report", "latest", *at]) == 0
-    assert "incomplete (4 trials planned)" in capsys.readouterr().out
+    assert "imported in part" in capsys.readouterr().out
     assert __main__.main(["runs", "list", *at]) == 0
     assert "2 trials, imported, not complete" in capsys.readouterr().out
     assert not api.load("latest", workspace).evidence.complete
@@ -254,6 +254,10 @@ def test_other_generations_and_pgbench(tmp_path: Path) -> None:
     ("name", "text", "pattern", "said"),
     [
         ("a.log", "nothing\n", "", "holds no results that are known"),
+        ("a.log", HAMMERDB.splitlines()[1], "", 'HammerDB without its "TEST RESULT"'),
+        ("a.log", "progress: 5.0 s, 700.1 tps", "", "line 1 is of a run of pgbench without"),
+        ("a.log", HAMMERDB.splitlines()[2], "", "line 1 of"),
+        ("a.log", "tpmC: 97.7\n", "", "a file name that does"),
         ("a.json", '{"totals": {}}', "", "holds no results that are known"),
         ("a.json", OWN_JSON, "", "a.json was written by dbdyno itself"),
         ("a.csv", OWN_CSV, "", "of dbdyno sysbench keep the plain log"),
@@ -392,4 +396,109 @@ def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path, whole: str) ->
     typed = ["import", str(tmp_path / "cut.log"), "--as", "x", "--workspace", str(workspace)]
     assert __main__.main(typed) == 0
     first, second = trials(workspace)
-    assert (first.failure, second.failure) == ("the log ends before its report", None)
+    last = len(whole[: whole.rindex("SQL statistics")].splitlines())
+    missing = "transactions, total time, total number of events"
+    assert first.failure is not None
+    assert first.failure.startswith(f"the log of the run ends at line {last}, before its report")
+    assert second.failure is None
+    assert (missing in first.failure) == ("Checkpoint" not in whole)
+
+
+HEADLESS = V1[V1.index("SQL statistics") :]
+UNFAIR = HEADLESS.split("Threads fairness")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pattern", "cell", "tps"),
+    [
+        ("ro_threads16.log", HEADLESS, "{workload}_threads{threads}.log", ("ro", 16), 505.07),
+        ("a.log", HEADLESS, "", ("unnamed workload", 16), 505.07),
+        ("ro_9.log", UNFAIR, "{workload}_{threads}", ("ro", 9), 505.07),
+        ("a.log", V1[V1.index("[ 1s ]") :], "", ("unnamed workload", 16), 505.07),
+        ("tpcc_64.log", "tpmC: 60.0\n", "{workload}_{threads}", ("tpcc", 64), 1.0),
+        ("c_64.log", HAMMERDB.splitlines()[2], "{workload}_{threads}", ("c", 64), 120345 / 60),
+    ],
+    ids=["by its name", "by its fairness", "by its name alone", "by rates", "go-tpc", "HammerDB"],
+)
+def test_the_name_supplies_what_a_log_without_its_head_lacks(
+    tmp_path: Path, name: str, text: str, pattern: str, cell: tuple[str, int], tps: float
+) -> None:
+    (tmp_path / name).write_text(text)
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / name), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main([*typed, *(["--pattern", pattern] if pattern else [])]) == 0
+    (trial,) = trials(workspace)
+    assert (trial.trial.cell.workload, trial.trial.cell.threads) == cell
+    assert trial.value(PRIMARY) == pytest.approx(tps)
+
+
+def test_reports_without_heads_are_runs_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(HEADLESS + HEADLESS.replace("505.07", "404.04"))
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main(typed) == 0
+    assert [one.value(PRIMARY) for one in trials(workspace)] == [505.07, 404.04]
+
+
+@pytest.mark.parametrize("pattern", ["{system}/{workload}_{threads}.log", "./{system}/*_{threads}"])
+def test_folders_are_fields_of_a_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    for system, tps in (("kernel-a", 100), ("kernel-b", 200)):
+        (tmp_path / system).mkdir()
+        (tmp_path / system / "rw_8.log").write_text(log(8, tps))
+    monkeypatch.chdir(tmp_path)
+    typed = ["import", "kernel-a", "kernel-b", "--as", "x", "--workspace", "runs"]
+    assert __main__.main([*typed, "--pattern", pattern]) == 0
+    assert [(one.trial.system, one.value(PRIMARY)) for one in trials(tmp_path / "runs")] == [
+        ("kernel-a", 100),
+        ("kernel-b", 200),
+    ]
+
+
+UNUSED = re.sub("(number of events): .*", r"\1: 700", log(4, 0.0, mean_ms=8))
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "value"),
+    [
+        (UNUSED, "transactions_per_s", 350.0),
+        (UNUSED, "queries_per_s", None),
+        (log(4, 200).replace("95th percentile: ", "99th percentile: "), "latency_ms_p95", None),
+        (re.sub(r"avg: .*", "avg: 0.00", log(4, 200)), "latency_ms_avg", None),
+        (re.sub("(number of events): .*", r"\1: 0", log(4, 200)), "transactions_per_s", 200.0),
+    ],
+    ids=["transactions", "queries", "percentile", "latency", "events"],
+)
+def test_counters_that_were_not_filled_are_no_measurements(
+    tmp_path: Path, text: str, metric: str, value: float | None
+) -> None:
+    (tmp_path / "a.log").write_text(text)
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main(typed) == 0
+    assert trials(workspace)[0].reported.get(metric) == value
+    assert [f.check for f in api.load("latest", workspace).judgement.findings] == ["imported-run"]
+
+
+def test_what_was_left_out_or_told_apart_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = log(8, 100) + log(8, 100, others=0)
+    (tmp_path / "a.log").write_text(text)
+    workspace = tmp_path / "runs"
+    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
+    assert __main__.main(typed) == 0
+    assert "told apart, as runs of one name did different work: " in capsys.readouterr().err
+    assert "told apart" in (api.load("latest", workspace).evidence.folder / "report.md").read_text()
+
+
+def test_a_percentile_that_was_not_printed_is_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.log").write_text(log(4, 200).replace("95th percentile: ", "99th percentile: "))
+    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(tmp_path / "runs")]
+    assert __main__.main(typed) == 0
+    said = capsys.readouterr().out
+    assert "not printed" in said
+    assert "not enough requests" not in said

@@ -19,11 +19,14 @@ from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as rate_trials
 
 from dbdyno import report
+from dbdyno.audit.audit import of_run
 from dbdyno.audit.imported import imported
 from dbdyno.audit.page.columns import Mapping as Columns
+from dbdyno.cli.audit import AuditResult
 from dbdyno.cli.plan import described
 from dbdyno.judge import audit
 from dbdyno.judge.checks import design
+from dbdyno.judge.uses.gate import gate
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Said
 from dbdyno.measurement.measurement import Measurement
@@ -37,6 +40,7 @@ from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report import story
+from dbdyno.report.formats.gate import GateResult
 from dbdyno.report.formats.replay import JudgedRun, replay
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.sections import cells as cells_section
@@ -44,6 +48,7 @@ from dbdyno.report.sections import costs, limits, method, published, settings
 from dbdyno.report.tell.terms import Sentence
 from support import making, rich_run
 from support.made_run import Run, run
+from support.published_logs import HAMMERDB
 
 FULL = {"drop_caches": True, "purge_binlogs": True, "settle_cap_s": 60}
 SCRIPT = WorkloadPlan(name="mine.lua", script="function event() end")
@@ -113,7 +118,7 @@ def at_both_settings() -> Run:
     return run(whole.plan, trials)
 
 
-def of_logs(folder: Path, *, broken: bool = False) -> Run:
+def of_logs(folder: Path, *, broken: bool = False, complete: bool = True) -> Run:
     """Logs of two systems, one read after the other; of one a load level is missing."""
     for system, levels in (("A", (1, 8)), ("B", (1,))):
         for threads in levels:
@@ -121,15 +126,24 @@ def of_logs(folder: Path, *, broken: bool = False) -> Run:
                 text = log(threads, 100.0 + 9 * repeat)
                 text = text.split("SQL statistics")[0] if broken and repeat == 4 else text
                 (folder / f"{system}_{threads}_{repeat}.log").write_text(text)
-    plan, trials = imported([folder], "old", Columns(), "{system}_{threads}_{repeat}")
-    return run(plan, trials)
+    logs = imported([folder], "old", Columns(), "{system}_{threads}_{repeat}")
+    return run(logs.plan, logs.measurements if complete else logs.measurements[:4], complete)
 
 
 def of_table(folder: Path) -> Run:
     """Rows of a published table: numbers without seconds."""
     rows = [f"{t},{system},{t * 100 + n}" for n, system in enumerate("AB") for t in (1, 8)]
     (folder / "table.csv").write_text("\n".join(["threads,system,tps", *rows]) + "\n")
-    return run(*imported([folder], "table", Columns()))
+    rows_read = imported([folder], "table", Columns())
+    return run(rows_read.plan, rows_read.measurements)
+
+
+def of_orders(folder: Path) -> Run:
+    """Results of HammerDB: a number each, without latencies and seconds."""
+    for system in "AB":
+        (folder / f"{system}.log").write_text(HAMMERDB)
+    logs = imported([folder], "orders", Columns())
+    return run(logs.plan, logs.measurements)
 
 
 CHOSEN = ChosenDesign(
@@ -174,6 +188,9 @@ KINDS: Mapping[str, Callable[[Path], Run]] = {
     ),
     "time given": lambda _: made(design=GIVEN),
     "imported table": of_table,
+    "imported in part": lambda folder: of_logs(folder, complete=False),
+    "imported new orders": of_orders,
+    "endpoints, incomplete": lambda _: made(*ENDPOINT, complete=False),
     "nothing measured": lambda _: run(making.plan(load=LoadPlan(threads=(8,))), []),
 }
 
@@ -191,11 +208,19 @@ def told(runs: dict[str, Run]) -> dict[str, set[str]]:
 
 def outputs(one: Run) -> list[Any]:
     side = JudgedRun(one.plan, one.measurements, one.judgement, one.facts)
-    results = (Summary(one.plan, one.judgement, one.facts), replay(side, side))
+    gated = GateResult(gate(one.judgement.verdicts, 0.03), one.judgement, one.facts)
+    summary = Summary(one.plan, one.judgement, one.facts)
+    results = (summary, replay(side, side), gated, *audited(one))
     pages = [
         part for result in results for part in (*result.plain(Language.EN), *result.markdown())
     ]
     return [story.story_of(one.plan, one.measurements, one.judgement, one.facts), pages]
+
+
+def audited(one: Run) -> tuple[AuditResult, ...]:
+    """The audit of a run with numbers."""
+    publication = of_run(one.plan, one.judgement)
+    return (AuditResult.of([publication]),) if publication.tables else ()
 
 
 def templates(part: Any) -> Iterator[str]:
@@ -315,29 +340,30 @@ def test_a_check_looks_at_trials_and_runs_with_its_facts_alone(runs: dict[str, R
 
 
 OWN_RUNS = re.compile(
-    "planned trials are missing|not enough requests|resume|starting the server|--warmup|warm up for"
-    "|did not take turns|passed between two trials|server restarted|dataset restored|runs clean"
-    "|merged over all valid|read back|begin a new run|no comparison was made|Settings promise"
-    "|machine, versions and settings"
+    "planned|not enough requests|resume|--warmup|warm up for|trials are done|is not told"
+    "|did not take turns|passed between two trials|merged over all valid|read back|begin a new run"
+    "|no comparison was made|Settings promise|machine, versions and settings"
 )
 OWN_SERVERS = re.compile(
     "server restarted|dataset restored|rare bad starts|caches dropped"
     "|binary logs purged|row versions are purged|same server start"
     "|runs clean|shared one machine|One machine:|all as published|the kernel, for all disks"
-    "|set them equal in the plan"
+    "|set them equal in the plan|(?:start|stopp)ing the server|restoring the dataset"
 )
+OTHERS = ("endpoints", "endpoints, incomplete", "unequal endpoints")
+
+
+def test_the_words_of_own_runs_are_said_of_them(runs: dict[str, Run]) -> None:
+    own = "\n".join(text for kind in ("own", "replicas") for text in texts(outputs(runs[kind])))
+    assert {"planned", "not enough requests"} <= set(OWN_RUNS.findall(own))
+    assert {"server restarted", "dataset restored"} <= set(OWN_SERVERS.findall(own))
 
 
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("imported", OWN_RUNS),
-        ("imported, broken off", OWN_RUNS),
-        ("imported", OWN_SERVERS),
-        ("imported table", OWN_RUNS),
-        ("imported table", OWN_SERVERS),
-        ("endpoints", OWN_SERVERS),
-        ("unequal endpoints", OWN_SERVERS),
+        *((kind, OWN_RUNS) for kind in KINDS if kind.startswith("imported")),
+        *((kind, OWN_SERVERS) for kind in KINDS if kind.startswith("imported") or kind in OTHERS),
     ],
 )
 def test_words_of_own_runs_are_not_said_of_others(

@@ -72,6 +72,7 @@ def of_run(plan: Plan, judgement: Judgement) -> Publication:
         systems={system.label: system.reference for system in plan.systems},
         tables=tuple(_table(*arm, levels) for arm, levels in arms.items()),
         disclosed=disclosed,
+        is_record=not is_here,
     )
 
 

@@ -2,22 +2,28 @@
 
 Every run in a file is imported whole (`recorded`). Unknown facts (settings, counters, the machine,
 the order of runs) stay empty, so an imported run has numbers, ratios and charts, and no verdict.
-Repeats of a cell become blocks, in the order in which they are read.
+Repeats of a cell become blocks, in the order in which they are read; runs of one name that did
+different work are told apart (`apart`). Files in several folders are named by their folders.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
+from dbdyno.audit.logs.apart import told_apart
+from dbdyno.audit.logs.other_logs import begun_in
+from dbdyno.audit.logs.sysbench_log import workload_in
 from dbdyno.audit.page.columns import Mapping
-from dbdyno.audit.read import foreign_text_of
+from dbdyno.audit.read import TOOLS, foreign_text_of
 from dbdyno.audit.recorded import TABLE, Recorded, recorded_in
 from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, EngineFacts, Measurement, ServerFacts, Trial
@@ -30,6 +36,68 @@ FILES_MAX: Final = 10_000
 NAMED_MAX: Final = 5
 FIELDS: Final = ("system", "workload", "threads", "repeat")
 """Fields of a file name's pattern; all others name the system too."""
+UNITS: Final = r"(?:t|th|thrs?|thds?|threads?|c|conns?|connections?|clients?|users?|vus?)"
+LEVEL: Final = rf"(?:{UNITS}[-_= ]?)?\d{{1,9}}(?:[-_ ]?{UNITS})?"
+REPEAT: Final = re.compile(
+    r"(?:run|rep|repeat|iter|iteration|round|trial|pass|try|attempt)s?[-_ ]?\d{1,9}", re.IGNORECASE
+)
+UNNAMED: Final = "unnamed workload"
+
+
+@dataclass(frozen=True)
+class ImportedRun:
+    """A run made of other tools' results.
+
+    Attributes:
+        notes: facts on the files for the reader, by subject.
+    """
+
+    plan: Plan
+    measurements: list[Measurement]
+    notes: dict[str, str]
+
+
+class Folders:
+    """Names given by folders, where files of one import lie in several.
+
+    Args:
+        is_used: they name systems; if files were given one by one, only if two have one name.
+    """
+
+    def __init__(self, files: Sequence[Path], *, is_used: bool) -> None:
+        parents = [path.absolute().parent for path in files]
+        self._top = Path(os.path.commonpath(parents))
+        stems = {path.stem for path in files}
+        self._names_systems = len(set(parents)) > 1 and (is_used or len(stems) < len(files))
+
+    def system(self, path: Path, threads: int) -> str:
+        """The folders of a file that are neither a load level, a repeat nor a workload."""
+        return " ".join(
+            part
+            for part in self._parts(path)
+            if not (_is_level(part, threads) or REPEAT.fullmatch(part) or workload_in(part))
+        )
+
+    def workload(self, path: Path) -> str:
+        """The workload of sysbench that a file or a folder names; empty if there is none."""
+        named = (workload_in(part) for part in (path.stem, *reversed(self._parts(path))))
+        return next(filter(None, named), "")
+
+    def _parts(self, path: Path) -> tuple[str, ...]:
+        if not self._names_systems:
+            return ()
+        return path.absolute().parent.relative_to(self._top).parts
+
+
+def _kind_of(path: Path) -> str:
+    """A file's name without numbers: of "rw_threads16" its "rw"."""
+    return re.sub(rf"(?<![A-Za-z]){LEVEL}(?![A-Za-z0-9])|\d+", "-", path.stem).strip("-_. ")
+
+
+def _is_level(part: str, threads: int) -> bool:
+    """True for a folder that names this number of threads, such as "thr8"."""
+    match = re.fullmatch(LEVEL, part, re.IGNORECASE)
+    return match is not None and int(re.sub(r"\D", "", part)) == threads
 
 
 class ImportedTrial(NamedTuple):
@@ -42,23 +110,43 @@ class ImportedTrial(NamedTuple):
     threads: int
 
 
-def imported(
-    paths: Sequence[Path], title: str, mapping: Mapping, pattern: str = ""
-) -> tuple[Plan, list[Measurement]]:
+def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str = "") -> ImportedRun:
     """The plan and the measurements of all logs; their trials have no run's id yet.
 
     Args:
         paths: files, and folders of which every file is read.
-        pattern: of file names, such as ``{workload}_{threads}_{port}``.
+        pattern: of file names, such as ``{workload}_{threads}_{port}``, with folders before them.
 
     Raises:
         UsageError: a file without results, or with a name that does not fit the pattern; a
             pattern without fields.
     """
+    files = _files(paths)
     names = _named(pattern) if pattern else None
-    trials = [one for path in _files(paths) for one in _found(path, mapping, names)]
+    folders = Folders(files, is_used=any(path.is_dir() for path in paths))
+    every = [one for path in files for one in _found(path, mapping, names, folders)]
+    trials = _named_by_files([trial for trial in every if not trial.run.test_without_sql])
+    others = [trial for trial in every if trial.run.test_without_sql]
+    if not trials:
+        raise UsageError(
+            f"there is no test of a database in {', '.join(map(str, paths[:NAMED_MAX]))}",
+            wanted="runs that ask a database",
+            found=_left_out(others),
+        )
+    workloads = told_apart([one.workload for one in trials], [one.run.work for one in trials])
+    pairs = list(zip(trials, workloads, strict=True))
+    apart = sorted({workload for trial, workload in pairs if workload != trial.workload})
+    notes = {
+        "left out, as no database is asked": _left_out(others),
+        "told apart, as runs of one name did different work": "; ".join(apart),
+    }
+    trials = [trial._replace(workload=workload) for trial, workload in pairs]
     try:
-        return _plan_of(trials, title), list(_measurements(trials))
+        return ImportedRun(
+            _plan_of(trials, title),
+            list(_measurements(trials)),
+            {subject: text for subject, text in notes.items() if text},
+        )
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(
@@ -67,6 +155,29 @@ def imported(
             found=f"{'.'.join(map(str, first['loc']))}: {first['input']!r:.60}",
             hint="give only the files of one experiment, or mend the number",
         ) from error
+
+
+def _named_by_files(trials: list[ImportedTrial]) -> list[ImportedTrial]:
+    """Name unnamed workloads of logs by their files, if a system has files of several names."""
+    unnamed = [one for one in trials if one.workload == UNNAMED and one.run.tool != TABLE]
+    kinds: dict[str, set[str]] = {}
+    for trial in unnamed:
+        kinds.setdefault(trial.system, set()).add(_kind_of(trial.path))
+    if all(len(names) < 2 for names in kinds.values()):
+        return trials
+    return [
+        one._replace(workload=_kind_of(one.path) or UNNAMED) if one in unnamed else one
+        for one in trials
+    ]
+
+
+def _left_out(others: Sequence[ImportedTrial]) -> str:
+    places = [
+        f"{one.path.name}, line {one.run.line}: sysbench {one.run.test_without_sql}"
+        for one in others
+    ]
+    more = [f"and {len(places) - NAMED_MAX} more"] if len(places) > NAMED_MAX else []
+    return "; ".join([*places[:NAMED_MAX], *more])
 
 
 def _plan_of(trials: Sequence[ImportedTrial], title: str) -> Plan:
@@ -101,7 +212,8 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _named(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of file names; `{name}` matches up to the next field."""
+    """Compile a pattern of file names and folders; `{name}` matches up to the next field, `*` any
+    text."""
     fields = re.findall(r"\{(\w+)\}", pattern)
     if not fields or len(set(fields)) != len(fields) or not all(map(str.isidentifier, fields)):
         raise UsageError(
@@ -109,36 +221,44 @@ def _named(pattern: str) -> re.Pattern[str]:
             wanted="such as {workload}_{threads}_{port}, each field once",
             found=", ".join(fields) or "no {field}",
         )
-    parts = re.split(r"\{(\w+)\}", pattern)
+    parts = re.split(r"\{(\w+)\}", pattern.removeprefix("./").strip("/"))
     texts = (
-        (rf"(?P<{part}>\d+)" if part == "threads" else rf"(?P<{part}>.+?)")
+        (rf"(?P<{part}>\d+)" if part == "threads" else rf"(?P<{part}>[^/]+?)")
         if place % 2
-        else re.escape(part)
+        else re.escape(part).replace(r"\*", "[^/]*")
         for place, part in enumerate(parts)
     )
     return re.compile("".join(texts))
 
 
-def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Iterator[ImportedTrial]:
-    said = _said_by_name(path, names)
+def _found(
+    path: Path, mapping: Mapping, names: re.Pattern[str] | None, folders: Folders
+) -> Iterator[ImportedTrial]:
+    text, said = foreign_text_of(path), _said_by_name(path, names)
     workload = said.get("workload") or mapping.workload
-    runs = recorded_in(
-        foreign_text_of(path), str(path), mapping.model_copy(update={"workload": workload})
-    )
+    runs = recorded_in(text, str(path), mapping.model_copy(update={"workload": workload}))
     if not runs:
         raise UsageError(
             f"{path} holds no results that are known",
-            wanted="a log of sysbench, pgbench or HammerDB, what `dbdyno sysbench --output` writes,"
+            wanted=f"a log of {TOOLS}, the plain log of `dbdyno sysbench`,"
             " or a table with load levels and metrics (HTML, Markdown, CSV, a cell a line)",
+            found=begun_in(text) or None,
             hint="write its numbers into a CSV file with the columns threads, system, tps",
         )
-    others = [text for name, text in said.items() if name not in FIELDS]
-    by_name = said.get("system") or " ".join(others)
-    is_page_of_several = len({run.system for run in runs}) > 1
+    own = path.absolute().parent.name if names else ""
+    by_name = said.get("system") or _other_fields(said)
+    differing = _differing(runs)
     for run in runs:
-        label = by_name or mapping.system or run.system or path.stem
-        if is_page_of_several:
+        threads = _threads(path, said, run)
+        label = by_name or mapping.system or folders.system(path, threads)
+        if run.tool == TABLE:
+            label = by_name or mapping.system or run.system
+        if run.tool == TABLE and differing:
             label = f"{by_name} {run.system}".strip()
+        elif differing:
+            of_file = "" if differing == "system" else path.stem
+            label = f"{label or of_file} {getattr(run, differing)}".strip()
+        label = label or own or path.stem
         system = label_made_of(mapping.systems.get(label, label))
         if not system:
             raise UsageError(
@@ -147,19 +267,32 @@ def _found(path: Path, mapping: Mapping, names: re.Pattern[str] | None) -> Itera
                 found=label,
                 hint="say it in the mapping: systems: {" + label + ": NAME}",
             )
-        yield ImportedTrial(
-            run=run,
-            path=path,
-            system=system,
-            workload=(run.workload if run.tool == TABLE else workload or run.workload)
-            or "unnamed workload",  # a table's has its further conditions
-            threads=_threads(path, said, run),
-        )
+        is_table = run.tool == TABLE  # its workload has its further conditions
+        named = run.workload if is_table else workload or run.workload or folders.workload(path)
+        yield ImportedTrial(run, path, system, named or UNNAMED, threads)
+
+
+def _other_fields(said: dict[str, str]) -> str:
+    return " ".join(text for name, text in said.items() if name not in FIELDS)
+
+
+def _differing(runs: Sequence[Recorded]) -> str:
+    """The attribute by which the systems of a file are told apart; empty if it has one system."""
+    for name in ("system", "server"):
+        if len({getattr(run, name) for run in runs} - {""}) > 1:
+            return name
+    return ""
 
 
 def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
     threads = int(said.get("threads", run.threads))
-    if run.threads != threads:
+    if threads < 1 and not run.test_without_sql:
+        raise UsageError(
+            f"line {run.line} of {path}: how many connections had this run?",
+            wanted="the head of its log, which says so, or a file name that does",
+            hint="say where in the name: --pattern '{workload}_{threads}.log'",
+        )
+    if run.threads not in (0, threads):
         raise UsageError(
             f"{path}: its name and its text have different threads",
             wanted=f"{threads}, as the name says",
@@ -170,10 +303,13 @@ def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
 
 
 def _said_by_name(path: Path, names: re.Pattern[str] | None) -> dict[str, str]:
+    """Fields of the file's name, with as many folders before it as the pattern has."""
     if names is None:
         return {}
+    parts = path.absolute().parts
+    folders = parts[len(parts) - 1 - names.pattern.replace("[^/]", "").count("/") : -1]
     for text in (path.stem, path.name):
-        if match := names.fullmatch(text):
+        if match := names.fullmatch("/".join([*folders, text])):
             return match.groupdict()
     raise UsageError(
         f"{path.name} does not fit the pattern",

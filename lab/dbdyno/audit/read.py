@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.logs.apart import told_apart
+from dbdyno.audit.logs.other_logs import NEW_ORDER_TOOLS, LoggedRow, begun_in, logs_in
+from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.page.page import page_of
-from dbdyno.audit.sysbench_log import LoggedRun, runs_in
 from dbdyno.audit.tables import (
     MEAN,
     QPS,
@@ -26,6 +28,7 @@ from dbdyno.errors import UsageError
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 SIZE_MAX: Final = 64 * 1024**2
+TOOLS: Final = ", ".join(["sysbench", "pgbench", *(tool.name for tool in NEW_ORDER_TOOLS)])
 MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -84,7 +87,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
     unless they compare others, or print other numbers for the same cells.
 
     Args:
-        paths: publications as YAML; pages with tables; logs of sysbench, one system a file.
+        paths: publications as YAML; pages with tables; logs, as a rule one system a file.
         mapping: a YAML file with the meaning of columns.
 
     Raises:
@@ -137,7 +140,8 @@ def _joined(parts: Sequence[Publication]) -> Publication:
             "title": ", ".join(dict.fromkeys(one.title for one in parts if one.title)),
             "tool": next((one.tool for one in parts if one.tool), ""),
             "has_prose": any(one.has_prose for one in parts)
-            and not any(one.disclosed for one in parts),
+            and not any(one.disclosed and not one.is_record for one in parts),
+            "is_record": all(one.is_record for one in parts),
             **{
                 name: tuple(value for one in parts for value in getattr(one, name))
                 for name in ("tables", "changes", "unread", "claims")
@@ -158,18 +162,21 @@ def mapping_of(path: Path) -> Mapping:
 def _page(path: Path, mapping: Mapping) -> Publication:
     """A log's runs, or a page's tables with the facts of its set-up; its sentences are not read."""
     text = foreign_text_of(path)
-    if runs := [run for run in runs_in(text, str(path)) if run.has_report]:
-        return _of_log(path, text, [_of_runs(runs, path, mapping)])
-    if rows := rows_in(text, str(path)):
-        return _of_log(path, text, _of_rows(rows, path, mapping))
-    page = page_of(text, str(path), mapping)
+    logged, rows = logs_in(text, str(path))
+    runs = [run for run in logged if not _unfinished(run, path)]
+    unread = [words for run in logged if (words := _unfinished(run, path))]
+    if runs or rows:
+        tables_of_log = [*_of_runs(runs, path, mapping), *_of_rows(rows, path, mapping)]
+        return _of_log(path, text, tables_of_log, unread)
+    unread += filter(None, [begun_in(text)])
+    page = page_of("" if unread else text, str(path), mapping)
     if not page.tables and page.refusals:
         raise page.refusals[0]
     if not page.tables:
         raise UsageError(
             f"{path} has neither a table of results nor a log that is known",
-            wanted="HTML, Markdown, CSV, cells one a line; logs of sysbench, pgbench, HammerDB",
-            found="; ".join(page.unread) or None,
+            wanted=f"HTML, Markdown, CSV, cells one a line; logs of {TOOLS}",
+            found="; ".join([*unread, *page.unread]) or None,
             hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
         )
     return facts_in(text).model_copy(
@@ -211,41 +218,84 @@ def _value(match: re.Match[str]) -> float:
     return float(match["value"].replace(",", "")) * FACTORS.get(unit.lower(), 1.0)
 
 
-def _of_log(path: Path, text: str, tables: Iterable[PublishedTable]) -> Publication:
+def _of_log(
+    path: Path, text: str, tables: Sequence[PublishedTable], unread: Sequence[str]
+) -> Publication:
     limited = RATE_LIMITED.search(text)
+    repeats = max(times for one in tables for times in Counter(one.threads).values())
     disclosed = {"rate": limited[0]} if limited else {}
-    return Publication(title=path.name, tables=tuple(tables), disclosed=disclosed)
-
-
-def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> PublishedTable:
-    """A log as a table: a row for each run, a column for each metric."""
-    columns = {
-        TPS: [run.tps for run in runs],
-        QPS: [run.qps for run in runs],
-        MEAN: [run.latency_ms.get("avg", "") for run in runs],
-    }
-    return PublishedTable(
-        system=mapping.system or path.stem,
-        workload=mapping.workload,
-        threads=tuple(run.threads for run in runs),
-        values={
-            metric: tuple(Printed(text=text) for text in printed)
-            for metric, printed in columns.items()
-            if all(printed)
-        },
-        place=f"{path}, lines {runs[0].first_line} to {runs[-1].last_line}",
+    if repeats > 1:
+        disclosed["repeats"] = f"{repeats} runs"
+    return Publication(
+        title=path.name,
+        tables=tuple(tables),
+        disclosed=disclosed,
+        unread=tuple(unread),
+        is_record=True,
     )
 
 
-def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
-    """A table for each workload and set of metrics in a log."""
-    rows_by_kind: dict[tuple[str, tuple[str, ...]], list[LoggedRow]] = {}
-    for row in rows:
-        rows_by_kind.setdefault((row.workload, tuple(row.values)), []).append(row)
-    for (workload, metrics), alike in rows_by_kind.items():
+def _unfinished(run: LoggedRun, path: Path) -> str:
+    """Words for a run without results: it has no end, or asks no database; else empty."""
+    place = f"{path}, line {run.first_line}"
+    if run.test_without_sql:
+        return f"{place}: sysbench's test {run.test_without_sql}, which asks no database"
+    if run.has_report:
+        return ""
+    return f"{place}: the run ends at line {run.last_line} without {', '.join(run.lacks)}"
+
+
+def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
+    """Tables of a log, one for each work and stream: a row for each run, a column a metric."""
+    labels = [mapping.workload or run.command.test for run in runs]
+    works = told_apart(labels, [run.work for run in runs])
+    alike: dict[tuple[str, str], list[LoggedRun]] = {}
+    for run, workload in zip(runs, works, strict=True):
+        _check_threads(run.threads, path, run.first_line)
+        alike.setdefault((run.stream, workload), []).append(run)
+    for (stream, workload), of_kind in alike.items():
+        columns = {
+            TPS: [run.tps for run in of_kind],
+            QPS: [run.qps for run in of_kind],
+            MEAN: [run.latency("avg") for run in of_kind],
+        }
         yield PublishedTable(
-            system=mapping.system or path.stem,
-            workload=mapping.workload or workload,
+            system=mapping.system or stream or path.stem,
+            workload=workload.strip(),
+            threads=tuple(run.threads for run in of_kind),
+            values={
+                metric: tuple(Printed(text=text) for text in printed)
+                for metric, printed in columns.items()
+                if all(printed)
+            },
+            place=f"{path}, lines {of_kind[0].first_line} to {of_kind[-1].last_line}",
+        )
+
+
+def _check_threads(threads: int, path: Path, line: int) -> None:
+    if threads < 1:
+        raise UsageError(
+            f"line {line} of {path}: how many connections had this run?",
+            wanted="the head of its log, which says so",
+            hint="import it with a name that says it: dbdyno import --pattern"
+            " '{workload}_{threads}.log'",
+        )
+
+
+def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
+    """A table for each system, work and set of metrics in a log."""
+    labels = [mapping.workload or row.workload for row in rows]
+    works = told_apart(labels, [row.work for row in rows])
+    systems = {row.system for row in rows}
+    rows_by_kind: dict[tuple[str, str, tuple[str, ...]], list[LoggedRow]] = {}
+    for row, workload in zip(rows, works, strict=True):
+        _check_threads(row.threads, path, row.line)
+        system = row.system if len(systems) > 1 else ""
+        rows_by_kind.setdefault((system, workload, tuple(row.values)), []).append(row)
+    for (system, workload, metrics), alike in rows_by_kind.items():
+        yield PublishedTable(
+            system=mapping.system or system or path.stem,
+            workload=workload,
             threads=tuple(row.threads for row in alike),
             values={m: tuple(Printed(text=row.values[m]) for row in alike) for m in metrics},
             place=f"{path}, lines {alike[0].line} to {alike[-1].line}",
@@ -284,6 +334,8 @@ def text_of(path: Path) -> str:
             hint="cut it into files of single runs",
         )
     encoding = next((name for mark, name in MARKS if whole.startswith(mark)), "")
+    if not encoding and b"\0" in whole[:2]:  # of a program that leaves the mark out
+        encoding = "utf-16-le" if whole[1:2] == b"\0" else "utf-16-be"
     for tried in [encoding] if encoding else ["utf-8", "gb18030"]:
         try:
             text = whole.decode(tried)

@@ -1,8 +1,8 @@
 """Runs of other tools, in dbdyno's terms.
 
 Logs of sysbench and pgbench hold seconds and totals, and sysbench's a histogram on request; a
-result of HammerDB and a row of a published table hold single numbers. A printed metric is taken as
-printed; everything else stays unknown.
+result in new orders and a row of a published table hold single numbers. A printed metric is taken
+as printed; everything else stays unknown, a counter too that a version or script leaves at 0.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from dbdyno._engine import Histogram
-from dbdyno.audit.other_logs import LoggedRow, rows_in
+from dbdyno.audit.logs.apart import Work
+from dbdyno.audit.logs.other_logs import LoggedRow, begun_in, logs_in
+from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.page import columns
 from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import YAML_SUFFIXES
-from dbdyno.audit.sysbench_log import LoggedRun, runs_in
 from dbdyno.audit.tables import NOPM, TPS, PublishedTable, publication_of
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
 
 COUNT_MAX: Final = 2**40
-HAMMERDB: Final = "hammerdb_tprocc"
 TABLE: Final = "a table, by a tool that it does not name"
 LATENCIES: Final = ("avg", "p50", "p95", "p99", "p999", "max")
 PRINTED: Final = {
@@ -41,8 +41,13 @@ class Recorded(NamedTuple):
         reported: metrics as they were printed, by dbdyno's names.
         seconds: its duration; 0 if unknown.
         intervals: its seconds, or a single interval of the whole run; empty for a row of a table.
+        threads: 0 if the text leaves them out.
         system, workload: empty if the text leaves them out.
         failure: the reason of a premature end; None for a regular end.
+        line: its first line, or that of its result; 0 in a table.
+        server: server in the command before it; empty if unknown.
+        test_without_sql: name of a test that asks no database; empty for all others.
+        work: as far as it is known.
     """
 
     tool: str
@@ -53,17 +58,22 @@ class Recorded(NamedTuple):
     system: str = ""
     workload: str = ""
     failure: str | None = None
+    line: int = 0
+    server: str = ""
+    test_without_sql: str = ""
+    work: Work = Work()
 
 
 def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Recorded]:
     """Every run of a text, in order; empty for an unknown kind, UsageError as its parser."""
     if source.endswith(YAML_SUFFIXES):
         return _of_tables(publication_of(text, source).tables)
-    if runs := runs_in(text, source):
-        return [_sysbench(run) for run in runs]
-    if rows := rows_in(text, source):
-        return [run for row in rows if (run := _other(row)) is not None]
-    page = page_of(text, source, mapping)
+    runs, rows = logs_in(text, source)
+    others = (run for row in rows if (run := _other(row)) is not None)
+    logged = [*map(_sysbench, runs), *others]
+    if logged:
+        return sorted(logged, key=lambda run: run.line)
+    page = page_of("" if begun_in(text) else text, source, mapping)
     if page.refusals:  # a part of a page would be taken for the whole
         raise page.refusals[0]
     return _of_tables(page.tables)
@@ -71,21 +81,28 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
 
 def _sysbench(log: LoggedRun) -> Recorded:
     percentiles = {
-        f"latency_ms_p{name.replace('.', '')}": text
-        for name, text in log.latency_ms.items()
+        f"latency_ms_p{name.replace('.', '')}": log.latency(name)
+        for name in log.latency_ms
         if name[:1].isdigit()
     }
     printed = {
         "transactions_per_s": log.tps,
         "queries_per_s": log.qps,
-        "latency_ms_avg": log.latency_ms.get("avg", ""),
-        "latency_ms_max": log.latency_ms.get("max", ""),
+        "latency_ms_avg": log.latency("avg"),
+        "latency_ms_max": log.latency("max"),
         **percentiles,
     }
     reported = {name: float(text) for name, text in printed.items() if text}
     last = log.intervals[-1].at_s if log.intervals else 1.0
     seconds = float(log.seconds or last)
-    cut = None if log.has_report else "the log ends before its report"
+    cut = (
+        None
+        if log.has_report
+        else (
+            f"the log of the run ends at line {log.last_line}, before its report"
+            f" ({', '.join(log.lacks)})"
+        )
+    )
     return Recorded(
         tool=f"sysbench {log.version}".strip(),
         threads=log.threads,
@@ -93,6 +110,12 @@ def _sysbench(log: LoggedRun) -> Recorded:
         seconds=seconds,
         intervals=tuple(_intervals(log, seconds, reported)),
         failure=log.failure or cut,
+        system=log.stream,
+        workload=log.command.test,
+        line=log.first_line,
+        server=log.command.server,
+        test_without_sql=log.test_without_sql,
+        work=log.work,
     )
 
 
@@ -161,17 +184,15 @@ def _histograms(log: LoggedRun) -> dict[str, bytes]:
 
 
 def _other(row: LoggedRow) -> Recorded | None:
-    """A run of pgbench, or of HammerDB: there new orders are the transactions, as products count
-    others each in its own way."""
-    if row.workload == HAMMERDB:
-        orders = {"transactions_per_s": float(row.values["nopm"]) / 60}
-        workload = f"{HAMMERDB} (new orders)"
-        return Recorded("HammerDB", row.threads, orders, workload=workload)
-    if "tps" not in row.values:
+    """A run of pgbench, or of a program that counts new orders: they are its transactions, as
+    products count all others each in its own way."""
+    values = dict(row.values)
+    if is_of_orders := "nopm" in values:
+        values["tps"] = str(float(values["nopm"]) / 60)
+    if "tps" not in values:
         return None
-    names = {"tps": "transactions_per_s", "latency_ms_avg": "latency_ms_avg"}
-    reported = {to: float(row.values[one]) for one, to in names.items() if one in row.values}
-    seconds = row.seconds or 1.0
+    reported = {PRINTED[name]: float(text) for name, text in values.items() if name in PRINTED}
+    seconds = row.seconds if is_of_orders else row.seconds or 1.0
     events = round(reported["transactions_per_s"] * seconds)
     whole = Interval(
         phase=Phase.MEASURED,
@@ -183,7 +204,17 @@ def _other(row: LoggedRow) -> Recorded | None:
         others=0,
         latency_ns_sum=round(reported.get("latency_ms_avg", 0) * events * 1e6),
     )
-    return Recorded("pgbench", row.threads, reported, seconds, (whole,), workload=row.workload)
+    return Recorded(
+        row.tool,
+        row.threads,
+        reported,
+        seconds,
+        () if is_of_orders else (whole,),
+        row.system,
+        f"{row.workload} (new orders)" if is_of_orders else row.workload,
+        line=row.line,
+        work=row.work,
+    )
 
 
 def _of_tables(tables: Sequence[PublishedTable]) -> list[Recorded]:

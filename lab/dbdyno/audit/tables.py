@@ -174,6 +174,7 @@ class Publication(FiniteNoun):
         disclosed: its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages without results.
         has_prose: its pages have sentences, which are not read, and no YAML discloses the method.
+        is_record: logs or an imported run, in which nobody tells a method.
     """
 
     title: str = ""
@@ -190,6 +191,7 @@ class Publication(FiniteNoun):
     changes: tuple[PublishedChange, ...] = ()
     tables: tuple[PublishedTable, ...] = ()
     has_prose: bool = False
+    is_record: bool = False
 
     def cells(self) -> list[PublishedCell]:
         """Every cell, with its metrics from all tables.

@@ -411,7 +411,8 @@ ImportedAs = Annotated[str, typer.Option("--as", metavar="NAME", help="Title of 
 NamePattern = Annotated[
     str,
     typer.Option(
-        metavar="PATTERN", help="How to read file names, such as {workload}_{threads}_{system}."
+        metavar="PATTERN",
+        help="How to read file names and folders, such as {system}/{workload}_{threads}.log.",
     ),
 ]
 OwnRun = Annotated[

@@ -170,12 +170,15 @@ def import_command(
 ) -> None:
     """Import results of other tools as a run. Reads logs and tables."""
     said = mapping_of(mapping) if mapping else Mapping()
-    plan, measurements = imported(paths, title, said, pattern)
+    read = imported(paths, title, said, pattern)
+    for subject, text in read.notes.items():
+        note(f"{subject}: {text}")
     command_line = options.stored_command(*sys.argv[1:])
+    facts = {"files": _named(paths), **read.notes}
     with Store.open(workspace) as store:
-        run = store.create_run(plan, command_line, {"files": _named(paths)}, len(measurements))
+        run = store.create_run(read.plan, command_line, facts, len(read.measurements))
         try:
-            for measurement in measurements:
+            for measurement in read.measurements:
                 trial = measurement.trial.model_copy(update={"run_id": run.run_id})
                 store.append(measurement.model_copy(update={"trial": trial}))
             store.finish(run.run_id)

@@ -57,7 +57,9 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
     yield from _crossovers(cells)
     yield from _physics(publication, cells)
     yield from _settings(publication, cells)
-    if not publication.has_prose:
+    if publication.is_record:
+        yield from _once(publication)
+    elif not publication.has_prose:
         yield from _missing(publication)
     else:
         yield LedgerEntry(
@@ -73,7 +75,9 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
         yield LedgerEntry(
             severity=Severity.NOTE,
             rule="unread",
-            sentence=say("these tables were not read"),
+            sentence=say("runs without a report or a database were not read")
+            if publication.is_record
+            else say("these tables were not read"),
             arithmetic=listed(publication.unread, "; "),
         )
 
@@ -318,6 +322,21 @@ def _number(value: object) -> float | None:
     return float(match[0]) if match else None
 
 
+NO_REPEATS: Final = say(
+    "without repeats a difference cannot be told from what one run differs by from the next"
+)
+
+
+def _once(publication: Publication) -> Iterator[LedgerEntry]:
+    if not publication.disclosed.get("repeats"):
+        yield LedgerEntry(
+            severity=Severity.UNSAFE,
+            rule="missing",
+            sentence=say("each cell has one run"),
+            arithmetic=NO_REPEATS,
+        )
+
+
 def _missing(publication: Publication) -> Iterator[LedgerEntry]:
     disclosed = {name for name, text in publication.disclosed.items() if text}
     if publication.systems and all(re.search(r"\d", text) for text in publication.systems.values()):
@@ -330,10 +349,7 @@ def _missing(publication: Publication) -> Iterator[LedgerEntry]:
             severity=Severity.UNSAFE if "repeats" not in disclosed else Severity.NOTE,
             rule="missing",
             sentence=say("what is not told: {missing}", missing=listed(missing, "; ")),
-            arithmetic=say(
-                "without repeats a difference cannot be told from what one run differs by from the"
-                " next"
-            )
+            arithmetic=NO_REPEATS
             if "repeats" not in disclosed
             else say("a reader cannot repeat it, or weigh it"),
         )

@@ -1,0 +1,299 @@
+"""Parser of logs of pgbench and of programs that count new orders, with any number of runs; pure.
+
+pgbench's report begins with "transaction type:" and ends with its "tps = …". HammerDB,
+BenchmarkSQL, go-tpc and tpcc-mysql print new orders a minute in a line of their own
+(`NEW_ORDER_TOOLS`), after the number of their connections. An incomplete report is refused with its
+line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from dbdyno.audit.logs.apart import Work
+from dbdyno.audit.logs.sysbench_log import NUMBER, WHOLE, LoggedRun, runs_in
+from dbdyno.audit.logs.wrappers import LogLine, Stream, streams_in
+from dbdyno.errors import UsageError
+
+BEGINS: Final = re.compile(r"transaction type: (?P<workload>.+)$")
+PGBENCH: Final = {
+    "threads": re.compile(rf"number of clients: {WHOLE}$"),
+    "seconds": re.compile(rf"duration: {WHOLE} s$"),
+    "events": re.compile(rf"number of transactions actually processed: {WHOLE}"),
+    "latency_ms_avg": re.compile(rf"latency average(?: =|:) {NUMBER} ms(?: \(.*\))?$"),
+    "latency_ms_stddev": re.compile(rf"latency stddev(?: =|:) {NUMBER} ms$"),
+    "tps": re.compile(
+        rf"tps = {NUMBER} \((?:without initial connection time|including connections establishing"
+        r"|including reconnection times)\)$"
+    ),
+}
+LENGTH: Final = ("seconds", "events")
+"""By which it is known how long a run took."""
+CONDITION: Final = re.compile(r"(?:scaling factor|query mode): .+")
+WITHOUT_CONNECTING: Final = re.compile(rf"tps = {NUMBER} \(excluding connections establishing\)$")
+PROGRESS: Final = re.compile(rf"progress: {NUMBER} s, {NUMBER} tps")
+QUANTILE: Final = re.compile(rf"(\d{{1,3}}(?:\.\d{{1,3}})?)th ?\(ms\): {NUMBER}")
+MAXIMUM: Final = re.compile(rf"Max *\(ms\): {NUMBER}")
+MEANS_OFF: Final = 0.05
+"""Share by which a printed mean may differ from sum over count; go-tpc once printed other units."""
+MINUTE_S: Final = 60
+TABLE: Final = re.compile(r"<t[rd][ >]|^\s{0,8}\|?\s{0,8}:?-{2,99}:?\s{0,8}\|", re.MULTILINE | re.I)
+"""Signs of a page with tables, in HTML and Markdown."""
+
+
+@dataclass(frozen=True)
+class NewOrderTool:
+    """A program that counts new orders, and its lines.
+
+    Attributes:
+        workload: its test.
+        users: the number of its connections.
+        result: the numbers of a run, by name.
+        after: further numbers below it; or the result, if the other line is missing.
+        length: minutes or seconds of a run, by the name of the group.
+        condition: facts of the load.
+        system: the system under test.
+        version: of the program.
+        ends: the line that ends a run, in words.
+    """
+
+    name: str
+    workload: str
+    users: re.Pattern[str]
+    result: re.Pattern[str]
+    ends: str
+    after: re.Pattern[str]
+    length: re.Pattern[str]
+    condition: re.Pattern[str]
+    system: re.Pattern[str]
+    version: re.Pattern[str]
+
+
+NEVER: Final = re.compile(r"(?!)")
+NEW_ORDER_TOOLS: Final = (
+    NewOrderTool(
+        name="HammerDB",
+        workload="hammerdb_tprocc",
+        users=re.compile(rf"{WHOLE} (?:Active )?Virtual Users configured"),
+        result=re.compile(
+            r"System achieved (?:(?P<nopm>\d{1,12}) NOPM"
+            r"(?: from (?P<tpm>\d{1,12}) (?P<system>.{1,60}?) TPM)?(?:\s|\W*$)"
+            r"|(?P<older_tpm>\d{1,12}) (?P<older_system>.{1,60}?) TPM"
+            r" at (?P<older_nopm>\d{1,12}) NOPM)"
+        ),
+        ends='its "TEST RESULT"',
+        after=NEVER,
+        length=re.compile(r"Timing test period of (?P<minutes>\d{1,6}) in minutes"),
+        condition=NEVER,
+        system=NEVER,
+        version=re.compile(r"HammerDB CLI v(\d+(?:\.\d+)?)"),
+    ),
+    NewOrderTool(
+        name="BenchmarkSQL",
+        workload="benchmarksql_tpcc",
+        users=re.compile(rf"\bterminals ?= ?{WHOLE}\b"),
+        result=re.compile(r"Measured tpmC \(NewOrders\) = (?P<nopm>\d{1,12}(?:\.\d{1,12})?)"),
+        ends='its "Measured tpmC (NewOrders)"',
+        after=re.compile(r"Measured tpmTOTAL = (?P<tpm>\d{1,12}(?:\.\d{1,12})?)"),
+        length=re.compile(r"\brunMins ?= ?(?P<minutes>\d{1,6})\b"),
+        condition=re.compile(
+            r"\b(?:warehouses|limitTxnsPerMin|[a-z][A-Za-z]{1,20}Weight) ?= ?\d+\b"
+        ),
+        system=re.compile(r"\bconn ?= ?\W*jdbc:(?P<system>\w{1,20}://[\w.,:-]{1,200})"),
+        version=re.compile(r"BenchmarkSQL v(\d+(?:\.\d+)?)"),
+    ),
+    NewOrderTool(
+        name="go-tpc",
+        workload="gotpc_tpcc",
+        users=re.compile(
+            r"(?:\bgo-tpc|\btiup(?:-| )bench)\s(?=.*\brun\b).*\s(?:-T ?|--threads[= ])(\d{1,9})\b"
+            r"|Finished: (\d{1,9}) OLTP workers"
+        ),
+        result=re.compile(
+            r"\[Summary\] NEW_ORDER - Takes\(s\): (?P<seconds>\d{1,9}(?:\.\d{1,6})?),"
+            r" Count: (?P<count>\d{1,12}), TPM: (?P<nopm>\d{1,12}(?:\.\d{1,12})?),"
+            r" Sum\(ms\): (?P<sum>\d{1,15}(?:\.\d{1,6})?),"
+            r" Avg\(ms\): (?P<avg>\d{1,12}(?:\.\d{1,6})?)(?P<latencies>,.*)?"
+        ),
+        ends='its "[Summary] NEW_ORDER"',
+        after=re.compile(
+            r"^tpmC: (?P<nopm>\d{1,12}(?:\.\d{1,6})?)"
+            r"(?:, tpmTotal: (?P<tpm>\d{1,12}(?:\.\d{1,6})?))?"
+        ),
+        length=NEVER,
+        condition=re.compile(r"\b\d{1,9} OLAP workers|--warehouses[= ]\d{1,9}"),
+        system=NEVER,
+        version=NEVER,
+    ),
+    NewOrderTool(
+        name="tpcc-mysql",
+        workload="tpcc_mysql",
+        users=re.compile(rf"\[connection\]: {WHOLE}"),
+        result=re.compile(r"^(?P<nopm>\d{1,12}(?:\.\d{1,6})?) TpmC$"),
+        ends='its "TpmC"',
+        after=NEVER,
+        length=re.compile(r"\[measure\]: (?P<seconds>\d{1,9}) \(sec"),
+        condition=re.compile(r"\[warehouse\]: \d+"),
+        system=re.compile(r"\[server\]: (?P<system>\S{1,200})"),
+        version=NEVER,
+    ),
+)
+
+
+class LoggedRow(NamedTuple):
+    """A run: its connections and its printed numbers, by metric.
+
+    Attributes:
+        threads: 0 if no line tells them.
+        line: its last line.
+        seconds: its duration; 0 if it was not printed.
+        tool: the program, with its version if known.
+        system: the system under test, or the stream of a log with several; empty if unknown.
+        work: facts of its load.
+    """
+
+    threads: int
+    workload: str
+    values: dict[str, str]
+    line: int
+    seconds: float = 0.0
+    tool: str = "pgbench"
+    system: str = ""
+    work: Work = Work()
+
+
+def logs_in(text: str, source: str) -> tuple[list[LoggedRun], list[LoggedRow]]:
+    """Runs of sysbench and of other programs; of a page with tables only whole runs, as pages quote
+    parts of logs beside their results."""
+    runs, rows = runs_in(text, source), rows_in(text, source)
+    if TABLE.search(text):
+        runs = [run for run in runs if run.is_whole and not run.test_without_sql]
+        rows = [row for row in rows if row.threads]
+    return runs, rows
+
+
+def rows_in(text: str, source: str) -> list[LoggedRow]:
+    """Every run of a text, in order; empty for other programs, UsageError for half a report."""
+    rows: list[LoggedRow] = []
+    for stream in streams_in(text):
+        rows += _pgbench(stream, source)
+        for tool in NEW_ORDER_TOOLS:
+            rows += _new_orders(stream, tool)
+    return sorted(rows, key=lambda row: row.line)
+
+
+def begun_in(text: str) -> str:
+    """The first run of a log that has no result, in words; empty without one, and for pages."""
+    if TABLE.search(text):
+        return ""
+    for line in (line for stream in streams_in(text) for line in stream.lines):
+        for tool in NEW_ORDER_TOOLS:
+            if tool.users.search(line.text):
+                return f"line {line.number} is of a run of {tool.name} without {tool.ends}"
+        if PROGRESS.match(line.text):
+            return f'line {line.number} is of a run of pgbench without its "transaction type"'
+    return ""
+
+
+def _pgbench(stream: Stream, source: str) -> Iterator[LoggedRow]:
+    begun: list[LogLine] = []
+    for line in stream.lines:
+        if BEGINS.match(line.text):
+            if begun:
+                yield _pgbench_row(begun, stream.name, source)
+            begun = []
+        if begun or BEGINS.match(line.text):
+            begun.append(line)
+    if begun:
+        yield _pgbench_row(begun, stream.name, source)
+
+
+def _pgbench_row(lines: list[LogLine], system: str, source: str) -> LoggedRow:
+    """The run of a report's lines, the first of which is its workload."""
+    values: dict[str, str] = {}
+    conditions, ended = set[str](), 0
+    for line in lines:
+        for name, pattern in PGBENCH.items():
+            if match := pattern.match(line.text):
+                values[name], ended = match[1], line.number
+        # before 14 it printed both; the rate without connecting is the one of newer versions
+        if match := WITHOUT_CONNECTING.match(line.text):
+            values["tps"], ended = match[1], line.number
+        if CONDITION.fullmatch(line.text):
+            conditions.add(line.text)
+    if missing := [name for name in ("threads", "tps") if name not in values]:
+        raise UsageError(
+            f"line {lines[0].number} of {source}: a report of pgbench that is not whole",
+            wanted="its number of clients and its tps",
+            found=f"no {' and no '.join(missing)}",
+            hint="was the run cut off? remove it, or run it again",
+        )
+    rest = {name: text for name, text in values.items() if name not in ("threads", *LENGTH)}
+    workload = re.sub(r"transaction type: |[<>]|builtin: ?", "", lines[0].text).strip()
+    seconds, events, tps = (float(values.get(name, 0)) for name in (*LENGTH, "tps"))
+    seconds = seconds or (events / tps if tps > 0 else 0.0)
+    work = Work(conditions=frozenset(conditions))
+    return LoggedRow(
+        int(values["threads"]), workload, rest, ended, seconds, system=system, work=work
+    )
+
+
+def _new_orders(stream: Stream, tool: NewOrderTool) -> list[LoggedRow]:
+    """The runs of a program; a number of connections holds for the next result alone."""
+    rows: list[LoggedRow] = []
+    users, seconds, version, system, is_open = 0, 0.0, "", "", False
+    conditions = set[str]()
+    for line in stream.lines:
+        if match := tool.users.search(line.text):
+            users = int(next(filter(None, match.groups())))
+        if match := tool.length.search(line.text):
+            seconds = _seconds(match.groupdict())
+        if match := tool.version.search(line.text):
+            version = f" {match[1]}"
+        if match := tool.system.search(line.text):
+            system = match["system"]
+        conditions |= {match[0] for match in tool.condition.finditer(line.text)}
+        result, after = tool.result.search(line.text), tool.after.search(line.text)
+        if after and is_open:
+            rows[-1].values.update({n: text for n, text in after.groupdict().items() if text})
+            is_open = False
+            continue
+        match = result or (after if after and after.groupdict().get("nopm") else None)
+        if match is None:
+            continue
+        numbers = {n.removeprefix("older_"): t for n, t in match.groupdict().items() if t}
+        rows.append(
+            LoggedRow(
+                users,
+                tool.workload,
+                _numbers(numbers),
+                line.number,
+                _seconds(numbers) or seconds,
+                tool.name + version,
+                stream.name or numbers.get("system") or system,
+                Work(conditions=frozenset(conditions) or None),
+            )
+        )
+        users, conditions, is_open = 0, set(), result is not None
+    return rows
+
+
+def _seconds(numbers: dict[str, str]) -> float:
+    return float(numbers.get("seconds") or 0) + MINUTE_S * float(numbers.get("minutes") or 0)
+
+
+def _numbers(numbers: dict[str, str]) -> dict[str, str]:
+    """Printed numbers by metric; without latencies whose mean is not their sum over their count."""
+    values = {name: text for name, text in numbers.items() if name in ("nopm", "tpm")}
+    if "avg" not in numbers:
+        return values
+    mean, avg = float(numbers["sum"]) / max(1, int(numbers["count"])), float(numbers["avg"])
+    if abs(mean - avg) > max(1.0, MEANS_OFF * mean):
+        return {**values, "latency_ms_avg": f"{mean:.1f}"}
+    latencies = numbers.get("latencies", "")
+    quantiles = {f"latency_ms_p{q.replace('.', '')}": n for q, n in QUANTILE.findall(latencies)}
+    largest = {"latency_ms_max": match[1]} if (match := MAXIMUM.search(latencies)) else {}
+    return {**values, "latency_ms_avg": numbers["avg"], **quantiles, **largest}

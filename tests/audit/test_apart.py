@@ -1,0 +1,227 @@
+"""Runs of one name are repeats only if they did the same work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno.audit.imported import ImportedRun, imported
+from dbdyno.audit.logs.apart import Work, told_apart
+from dbdyno.audit.logs.sysbench_log import runs_in
+from dbdyno.audit.page.columns import Mapping
+from dbdyno.audit.read import read
+from dbdyno.errors import UsageError
+from dbdyno.measurement.metric import PRIMARY
+from support.published_logs import V1
+
+READ_WRITE = Work(reads=14_000, writes=4_000, others=2_000, events=1000)
+READ_ONLY = Work(reads=14_000, others=2_000, events=1000)
+TPCC = Work(reads=12_930, writes=13_510, others=2_010, events=1000)
+
+
+def works(*every: Work) -> list[str]:
+    return told_apart(["w"] * len(every), every)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        READ_WRITE,
+        Work(reads=28_000, writes=8_000, others=4_000, events=2000),
+        Work(reads=14_700, writes=4_100, others=2_100, events=1000, failed=50),
+        Work(),
+        Work(reads=14_000, writes=3_900, others=2_100, events=1000),
+    ],
+    ids=["same", "longer", "begun again", "unknown", "updates without effect"],
+)
+def test_runs_of_the_same_work_are_repeats(other: Work) -> None:
+    assert works(READ_WRITE, other) == ["w", "w"]
+
+
+def test_a_mix_by_chance_is_one_work() -> None:
+    assert works(TPCC, Work(reads=6_590, writes=6_700, others=1_004, events=500)) == ["w", "w"]
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        (READ_ONLY, "14 reads, 2 others an event"),
+        (
+            Work(reads=13_000, writes=4_000, others=2_000, events=1000),
+            "13 reads, 4 writes, 2 others an event",
+        ),
+        (TPCC, "12.9 reads, 13.5 writes, 2.01 others an event"),
+    ],
+    ids=["read only", "one read less", "TPC-C"],
+)
+def test_runs_of_other_statements_are_told_apart(other: Work, name: str) -> None:
+    first, second = works(READ_WRITE, other)
+    assert (first, second) == ("w (14 reads, 4 writes, 2 others an event)", f"w ({name})")
+
+
+def test_options_tell_runs_of_the_same_statements_apart() -> None:
+    uniform, special = (
+        Work(1000, events=1000, options=frozenset(["--tables=4", f"--rand-type={name}"]))
+        for name in ("uniform", "special")
+    )
+    assert works(uniform, special, Work(1000, events=1000)) == [
+        "w (--rand-type=uniform)",
+        "w (--rand-type=special)",
+        "w (--rand-type=uniform)",  # it tells no options, so it differs from neither
+    ]
+
+
+def log(reads: int, writes: int, others: int, tps: float = 100.0) -> str:
+    """What sysbench prints of 4 threads in 10 s."""
+    events, total = round(10 * tps), reads + writes + others
+    return f"""Number of threads: 4
+Initializing worker threads...
+Threads started!
+SQL statistics:
+    queries performed:
+        read:                            {reads * events}
+        write:                           {writes * events}
+        other:                           {others * events}
+        total:                           {total * events}
+    transactions:                        {events}   ({tps:.2f} per sec.)
+    queries:                             {total * events} ({total * tps:.2f} per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+General statistics:
+    total time:                          10.0000s
+    total number of events:              {events}
+Latency (ms):
+         avg:                                    {4e3 / tps:.2f}
+         95th percentile:                        {5e3 / tps:.2f}
+Threads fairness:
+    events (avg/stddev):           {events / 4:.4f}/1.00
+"""
+
+
+CPU = """Number of threads: 4
+Prime numbers limit: 20000
+Threads started!
+CPU speed:
+    events per second:   553.94
+General statistics:
+    total time:                          30.0032s
+    total number of events:              16621
+Latency (ms):
+         avg:                                    3.61
+"""
+
+
+def files(folder: Path, **texts: str) -> ImportedRun:
+    """A run of files, by their names with `__` for a folder."""
+    for name, text in texts.items():
+        path = folder / f"{name.replace('__', '/')}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return imported([folder], "made", Mapping())
+
+
+def cells(run: ImportedRun) -> list[tuple[str, str, int, float | None]]:
+    return [
+        (one.trial.system, one.trial.cell.workload, one.trial.block, one.value(PRIMARY))
+        for one in run.measurements
+    ]
+
+
+def test_tests_of_one_log_are_named_by_headings_and_commands(tmp_path: Path) -> None:
+    text = (
+        f"=== oltp_read_only\n{log(14, 0, 2, 80)}=== point select, 4 threads\n{log(1, 0, 0, 2100)}"
+        "+ sysbench /usr/share/sysbench/oltp_write_only.lua --threads=4 --mysql-password=x run\n"
+        f"{log(0, 4, 2, 150)}"
+    )
+    assert cells(files(tmp_path, db=text)) == [
+        ("db", "oltp_read_only", 0, 80),
+        ("db", "oltp_point_select", 0, 2100),
+        ("db", "oltp_write_only", 0, 150),
+    ]
+    (publication,) = read([tmp_path / "db.log"])
+    assert [table.workload for table in publication.tables] == [
+        "oltp_read_only",
+        "oltp_point_select",
+        "oltp_write_only",
+    ]
+
+
+def test_tests_of_one_log_without_names_are_named_by_their_statements(tmp_path: Path) -> None:
+    run = files(tmp_path, db=log(14, 0, 2, 80) + log(0, 4, 2, 150) + log(14, 0, 2, 90))
+    assert cells(run) == [
+        ("db", "unnamed workload (14 reads, 2 others an event)", 0, 80),
+        ("db", "unnamed workload (4 writes, 2 others an event)", 0, 150),
+        ("db", "unnamed workload (14 reads, 2 others an event)", 1, 90),
+    ]
+    assert list(run.notes) == ["told apart, as runs of one name did different work"]
+
+
+def test_commands_on_two_servers_are_of_two_systems(tmp_path: Path) -> None:
+    command = "$ sysbench oltp_insert --mysql-host={} --mysql-port=3306 run\n"
+    text = "".join(command.format(host) + log(0, 1, 0, tps) for host, tps in (("a", 5), ("b", 9)))
+    assert cells(files(tmp_path, db=text)) == [
+        ("db-a-3306", "oltp_insert", 0, 5),
+        ("db-b-3306", "oltp_insert", 0, 9),
+    ]
+
+
+def test_folders_name_systems_and_levels_and_repeats_do_not(tmp_path: Path) -> None:
+    run = files(
+        tmp_path,
+        kernel_a__thr4__run1__res=log(1, 0, 0, 10),
+        kernel_a__thr4__run2__res=log(1, 0, 0, 11),
+        kernel_b__thr4__run1__res=log(1, 0, 0, 20),
+    )
+    assert cells(run) == [
+        ("kernel_a", "unnamed workload", 0, 10),
+        ("kernel_a", "unnamed workload", 1, 11),
+        ("kernel_b", "unnamed workload", 0, 20),
+    ]
+
+
+def test_files_of_a_folder_with_other_names_are_other_workloads(tmp_path: Path) -> None:
+    """Both have one write an event, and nothing else tells them apart."""
+    run = files(
+        tmp_path,
+        a__oltp_insert_4=log(0, 1, 0, 10),
+        a__oltp_update_index_4=log(0, 1, 0, 30),
+        b__oltp_insert_4=log(0, 1, 0, 20),
+    )
+    assert [cell[:3] for cell in cells(run)] == [
+        ("a", "oltp_insert", 0),
+        ("a", "oltp_update_index", 0),
+        ("b", "oltp_insert", 0),
+    ]
+
+
+def test_tests_without_a_database_are_left_out_and_named(tmp_path: Path) -> None:
+    run = files(tmp_path, all=CPU + log(1, 0, 0, 10), cpu=CPU)
+    assert cells(run) == [("all", "unnamed workload", 0, 10)]
+    assert run.notes == {
+        "left out, as no database is asked": "all.log, line 1: sysbench cpu;"
+        " cpu.log, line 1: sysbench cpu"
+    }
+    with pytest.raises(UsageError, match="no test of a database"):
+        imported([tmp_path / "cpu.log"], "made", Mapping())
+    with pytest.raises(UsageError, match="line 1: sysbench's test cpu, which asks no database"):
+        read([tmp_path / "cpu.log"])
+    (publication,) = read([tmp_path / "all.log"])
+    assert [one.threads for one in publication.tables] == [(4,)]
+    assert publication.unread[0].endswith("line 1: sysbench's test cpu, which asks no database")
+
+
+@pytest.mark.parametrize(
+    ("line", "test"),
+    [
+        ("File operations:", "fileio"),
+        ("Running memory speed test with the following options:", "memory"),
+        ("Doing thread subsystem performance test", "threads"),
+        ("Doing mutex performance test", "mutex"),
+        ("", "without SQL"),
+    ],
+)
+def test_each_test_without_a_database_is_known(line: str, test: str) -> None:
+    (run,) = runs_in(CPU.replace("Prime numbers limit: 20000", line).replace("CPU speed:", ""), "a")
+    assert run.test_without_sql == test
+    (database,) = runs_in(V1, "a")
+    assert database.test_without_sql == ""

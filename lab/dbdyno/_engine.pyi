@@ -12,6 +12,9 @@ def workloads() -> list[str]:
 def legacy_workloads() -> list[str]:
     """Names of the workloads of before sysbench 1.0, which run on tables of their own layout."""
 
+def is_released(name: str, path: str) -> bool:
+    """True if the file has the code of sysbench's script of this name (without ``.lua``)."""
+
 @final
 class Histogram:
     """Counts of latencies in ns by size class (HDR, 3 significant digits)."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.sysbench import test_request
 from tests.sysbench.test_request import spec_of
 
+from dbdyno import _engine
 from dbdyno.sysbench import legacy
+from dbdyno.sysbench.entry import main
 from dbdyno.sysbench.legacy import SCRIPTS, name_of_test
 from dbdyno.sysbench.options.values import Refusal
 
@@ -352,18 +355,46 @@ def test_a_changed_file_of_sysbench_s_is_told_by_its_path(sysbench, folder):
     placed(folder, oltp_point_select='require("oltp_common")', oltp_common=MINE)
     sysbench("./oltp_point_select.lua --mysql-dry-run run")
     assert "./oltp_common.lua:1: mine" in sysbench.stdout
-    said = "run itself: the text of ./oltp_point_select.lua is not that of sysbench 1.0.20"
+    said = "run itself: the code of ./oltp_point_select.lua is not that of sysbench 1.0.20 or 1.1"
     assert notes(sysbench) == [f"note: ./oltp_point_select.lua is {said}"]
+
+
+def test_a_script_of_before_1_0_is_run_itself(sysbench, folder):
+    placed(folder / "tests/db", oltp="function event() end")
+    assert sysbench("--test=tests/db/oltp.lua --max-requests=1 run") == 0
+    said = "a script of before sysbench 1.0 is replaced by a built-in test only where it is missing"
+    assert notes(sysbench) == [f"note: tests/db/oltp.lua is run itself: {said}"]
+
+
+@pytest.mark.parametrize("name", ["oltp_read_only", "oltp_common"])
+def test_a_changed_file_on_lua_s_path_is_run(name, sysbench, folder, monkeypatch):
+    placed(folder / "share/sysbench", **{name: MINE})
+    monkeypatch.setenv("LUA_PATH", f"{folder}/share/sysbench/?.lua")
+    assert sysbench("oltp_read_only --mysql-dry-run run") == 1
+    assert f"/share/sysbench/{name}.lua:1: mine" in sysbench.stdout
+    (said,) = notes(sysbench)
+    assert said.endswith(f"/{name}.lua is not that of sysbench 1.0.20 or 1.1")
 
 
 @needs_sysbench
 @pytest.mark.parametrize("place", ["mine", "share/sysbench", "tests/db"])
 @pytest.mark.parametrize("name", ["oltp_read_write", "select_random_points", "bulk_insert"])
-def test_a_released_text_is_the_built_in_test_in_any_folder(place, name, sysbench, engine, folder):
+def test_released_code_is_the_built_in_test_in_any_folder(place, name, sysbench, engine, folder):
     text = released(name).replace("#!/usr/bin/sysbench", "#!/usr/bin/env sysbench")
+    text = f"{text}-- a comment\n".replace("\n", "\r\n")
     placed(folder / place, **{name: text, "oltp_common": released("oltp_common")})
     assert spec_of(sysbench, engine, f"{place}/{name}.lua {MYSQL} run")["workload"]["name"] == name
     assert notes(sysbench) == []
+
+
+@needs_sysbench
+def test_every_installed_script_is_released():
+    scripts = sorted(INSTALLED.glob("*.lua"))
+    assert len(scripts) == 12
+    for script in scripts:
+        assert _engine.is_released(script.stem, str(script)), script
+    assert not _engine.is_released("oltp_read_only", str(INSTALLED / "oltp_read_write.lua"))
+    assert not _engine.is_released("mine", str(INSTALLED / "oltp_read_write.lua"))
 
 
 @needs_sysbench
@@ -373,17 +404,49 @@ def test_a_changed_module_is_a_changed_test(sysbench, folder):
         sysbench(f"{typed} --mysql-dry-run run")
         assert "./oltp_common.lua:1: mine" in sysbench.stdout
         (said,) = notes(sysbench)
-        assert said.startswith(f"note: {typed} is run itself: the text of ")
-        assert said.endswith("oltp_common.lua is not that of sysbench 1.0.20")
+        assert said.startswith(f"note: {typed} is run itself: the code of ")
+        assert said.endswith("oltp_common.lua is not that of sysbench 1.0.20 or 1.1")
 
 
-def test_a_module_that_a_built_in_test_passes_over_is_told(sysbench, engine, folder):
-    placed(folder, oltp_common="")
-    assert spec_of(sysbench, engine, f"oltp_read_only {MYSQL} run")["workload"]["name"]
-    (said,) = notes(sysbench)
-    assert said.startswith("note: the test that is built in runs: the text of ./oltp_common.lua ")
-    spec_of(sysbench, engine, f"bulk_insert {MYSQL} run")
-    assert notes(sysbench) == []
+@needs_sysbench
+def test_a_module_beside_a_script_is_loaded_where_lua_finds_no_other(
+    sysbench, engine, folder, monkeypatch
+):
+    placed(folder / "mine", oltp_read_only=released("oltp_read_only"), oltp_common=MINE)
+    line = f"mine/oltp_read_only.lua {MYSQL} --mysql-dry-run run"
+    assert spec_of(sysbench, engine, line)["workload"]["name"] == "oltp_read_only"
+    said = f"is not loaded: {INSTALLED}/oltp_common.lua comes first, as in sysbench; set LUA_PATH"
+    assert notes(sysbench) == [f"note: mine/oltp_common.lua {said}"]
+    placed(folder / "mine", other="require('oltp_common')")
+    assert sysbench("mine/other.lua help") == 0
+    assert notes(sysbench) == [f"note: mine/oltp_common.lua {said}"]
+    monkeypatch.setenv("LUA_PATH", "./?.lua")
+    assert sysbench(line) == 1
+    assert "mine/oltp_common.lua:1: mine" in sysbench.stdout
+
+
+REQUIRING = (
+    *("oltp_delete", "oltp_insert", "oltp_point_select", "oltp_read_only", "oltp_read_write"),
+    *("oltp_update_index", "oltp_update_non_index", "oltp_write_only"),
+    *("select_random_points", "select_random_ranges"),
+)
+
+
+@needs_sysbench
+@pytest.mark.parametrize("name", REQUIRING)
+def test_a_built_in_test_takes_the_user_s_module(name, folder, monkeypatch, capsys):
+    """Where sysbench is not installed, its test is a script of ours for that module."""
+    monkeypatch.setenv("LUA_PATH", "./?.lua")
+    line = f"{name} --mysql-dry-run --events=3 --output=json --output-file=run.json run"
+    counted = []
+    for is_own in (False, True):
+        if is_own:
+            placed(folder, oltp_common=released("oltp_common") + "\nanswer = 42\n")
+        assert main(line.split()) == 0, capsys.readouterr().out
+        totals = json.loads((folder / "run.json").read_text())["totals"]
+        counted.append((totals["events"], totals["others"]))
+        assert ("is run itself" in capsys.readouterr().err) == is_own
+    assert counted[0] == counted[1]
 
 
 def test_1_1_has_no_tests_of_before_1_0():

@@ -5,7 +5,14 @@ use dbdyno_core::script;
 use dbdyno_core::spec::ScriptSpec;
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+
+/// True if the file has the code of sysbench's script of this name (without `.lua`).
+#[pyfunction]
+pub fn is_released(name: &str, path: PathBuf) -> bool {
+    script::is_released(name, &path)
+}
 
 /// A loaded script; its top level has run.
 #[pyclass(module = "dbdyno._engine", frozen)]

@@ -219,7 +219,7 @@ def _print_end(
     """Print the report and its additions, or the reason for a missing one."""
     general, intervals = request.general, without_warmup(record["intervals"])
     totals = Totals.of(intervals)
-    if note := stall(intervals, general.warmup_s):
+    if reporter.is_sql() and (note := stall(intervals, general.warmup_s)):
         output.note(note)
     if record["failure"] is not None:
         output.note(

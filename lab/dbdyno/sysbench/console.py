@@ -12,12 +12,18 @@ import time
 from dbdyno.sysbench.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, TextIO
 
 NOTICE = 3
 INFO = 4
 DEBUG = 5
+
+
+def write_notes(notes: Sequence[str]) -> None:
+    """Print notes of dbdyno's own on stderr."""
+    sys.stderr.writelines(f"note: {text}\n" for text in notes)
+    sys.stderr.flush()
 
 
 class ConsoleOutput:
@@ -49,8 +55,7 @@ class ConsoleOutput:
 
     def note(self, text: str) -> None:
         """Print a note of dbdyno's own on stderr, out of the way of parsers."""
-        sys.stderr.write(f"note: {text}\n")
-        sys.stderr.flush()
+        write_notes([text])
 
     def step(self, text: str) -> None:
         """A line of prepare or cleanup; sysbench's scripts print these at any verbosity."""

@@ -11,14 +11,16 @@ import os
 import sys
 
 from dbdyno import _engine
-from dbdyno.sysbench.console import ConsoleOutput
+from dbdyno.sysbench.console import ConsoleOutput, write_notes
 from dbdyno.sysbench.legacy import (
+    COMMON,
+    changed_file,
+    difference,
     file_of_test,
     is_name_of_test,
     name_of_test,
     original_of,
     passed_over,
-    unreleased,
 )
 from dbdyno.sysbench.options import command_line
 from dbdyno.sysbench.options.command_line import (
@@ -31,7 +33,7 @@ from dbdyno.sysbench.options.command_line import (
     options_help,
 )
 from dbdyno.sysbench.options.output import is_text_asked
-from dbdyno.sysbench.options.table import COMMANDS, of_test
+from dbdyno.sysbench.options.table import COMMANDS, WITHOUT_DATABASE, of_test
 from dbdyno.sysbench.options.values import Refusal, Values, argument_error, boolean, fatal
 from dbdyno.sysbench.request import General, Request
 from dbdyno.sysbench.typed import TYPE_CHECKING
@@ -88,6 +90,8 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
     if not isinstance(test, str):
         from dbdyno.sysbench.script import execute_script  # noqa: PLC0415 - start-up time
 
+        write_notes(line.notes)
+        line.notes.clear()
         return execute_script(test, line, typed, values)
     own_values = command_line.declared_values(line, of_test(test), typed)
     command = _command(line.command, release)
@@ -96,7 +100,7 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
         return 0
     request = Request(test, general, values, own_values)
     gaussian = check_distribution(values, release)
-    _write_notes([*line.notes, *([gaussian] if gaussian else []), *request.notes()])
+    write_notes([*line.notes, *([gaussian] if gaussian else []), *request.notes(command)])
     return _execute(command, request, output)
 
 
@@ -109,7 +113,7 @@ def _execute(command: str, request: Request, output: ConsoleOutput) -> int:
     if command == "prewarm" and not request.has_prewarm():
         raise argument_error(f"Unknown command: {PREWARM[request.general.compat]}")
     if command != "run" and request.is_dry():
-        _write_notes(["--mysql-dry-run: there is no server and nothing is done"])
+        write_notes(["--mysql-dry-run: there is no server and nothing is done"])
         return 0
     work = {"prewarm": commands.prewarm, "cleanup": commands.cleanup}
     return work.get(command, commands.prepare)(request, output)
@@ -134,40 +138,30 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
     """The test's own name, or its script; Refusal if there is neither."""
     typed = line.test
     if typed in (None, "-", "cpu"):
-        return _script(typed) or ""
+        return _script(typed, None)
     if original := original_of(typed):
         line.notes.append(f"{typed} is no script of sysbench's: its oltp.lua is run instead")
         typed = original
     ours = _engine.workloads()
-    is_named = is_name_of_test(typed, ours)
-    path = file_of_test(typed, ours)
-    changed = None
-    if path:
-        from dbdyno.sysbench.script import search_path  # noqa: PLC0415 - start-up time
-
-        changed = unreleased(path, search_path())
-    if (changed or not is_named) and (script := _script(typed)):
-        if changed and is_named:
-            _write_notes([f"{path} is run itself: {_differs(changed)}"])
+    path = None if typed in WITHOUT_DATABASE else file_of_test(typed)
+    is_own = path is not None and not is_name_of_test(typed, ours)
+    changed = None if is_own else changed_file(typed, path, ours)
+    script = _script(typed, path) if is_own or changed else None
+    if changed:
+        line.notes.append(f"{path or typed} is run itself: {difference(typed, changed, ours)}")
+    if path and (script is None or COMMON in script.source) and (note := passed_over(path)):
+        line.notes.append(note)
+    if script is not None:
         return script
-    if path and not changed:
-        return os.path.basename(path).removesuffix(".lua")  # noqa: PTH119 - start-up time
-    if path := passed_over(typed, ours):
-        line.notes.append(
-            f"the test that is built in runs: {_differs(path)}; to run it, copy the script that"
-            " requires it into this folder"
-        )
-    return name_of_test(typed, is_option=line.names_test, version=release, ours=ours)
+    if path is None:
+        return name_of_test(typed, is_option=line.names_test, version=release, ours=ours)
+    return os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
 
 
-def _differs(path: str) -> str:
-    return f"the text of {path} is not that of sysbench 1.0.20"
+def _script(typed: str | None, path: str | None) -> ScriptFile:
+    from dbdyno.sysbench.script import read_script  # noqa: PLC0415 - start-up time
 
-
-def _script(typed: str | None) -> ScriptFile | None:
-    from dbdyno.sysbench.script import find_script  # noqa: PLC0415 - start-up time
-
-    return find_script(typed)
+    return read_script(typed, path)
 
 
 def _command(word: str | None, release: str) -> str | None:
@@ -180,8 +174,3 @@ def _command(word: str | None, release: str) -> str | None:
     if word not in COMMANDS:
         raise argument_error(f"Unknown command: {word}")
     return "prewarm" if word == "warmup" else word
-
-
-def _write_notes(notes: Sequence[str]) -> None:
-    sys.stderr.writelines(f"note: {text}\n" for text in notes)
-    sys.stderr.flush()

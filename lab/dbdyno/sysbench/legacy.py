@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from dbdyno import _engine
 from dbdyno.sysbench.options.command_line import V1_1
 from dbdyno.sysbench.options.table import (
     LEGACY,
@@ -14,7 +15,6 @@ from dbdyno.sysbench.options.table import (
     LEGACY_OPTIONS,
     ONE_TABLE,
     SCRIPT,
-    WITHOUT_DATABASE,
     check_is_supported,
     unsupported,
 )
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+_is_there = os.path.isfile  # pathlib costs start-up time
 LOAD_BY_RUN = LEGACY + "parallel_prepare"
 BULK_INSERT = LEGACY + "bulk_insert"
 _RANDOM = (LEGACY + "select_random_points", LEGACY + "select_random_ranges")
@@ -49,11 +50,6 @@ _OTHERS = {
 }
 
 
-def is_legacy(test: str) -> bool:
-    """True for tests of sysbench before 1.0."""
-    return test == ONE_TABLE or test.startswith(LEGACY)
-
-
 class Legacy(NamedTuple):
     """A legacy test with its options; bulk_insert has a table for each thread."""
 
@@ -63,6 +59,7 @@ class Legacy(NamedTuple):
 
     def workload(self) -> dict[str, Any]:
         """The engine's workload; Refusal when an option's value cannot be used."""
+        self._check_variant()
         options: dict[str, Any] = {"tables": self._tables()}
         for name in _COUNTS:
             options[name.replace("-", "_")] = whole(self.own, f"oltp-{name}")
@@ -86,6 +83,7 @@ class Legacy(NamedTuple):
 
     def prepare(self) -> dict[str, Any]:
         """The engine's spec of the tables to create and their rows."""
+        self._check_variant()
         if self.test == BULK_INSERT:
             return {**self.cleanup(), "table_size": 0, "create_secondary": False, "threads": 1}
         fields = {
@@ -114,6 +112,8 @@ class Legacy(NamedTuple):
 
     def reconnects_every(self) -> int:
         """Events between two connections of 0.4's test; 0 for a single connection."""
+        if not self._is_one_table():
+            return 0
         mode = self.own.text("oltp-reconnect-mode")
         if mode not in ("session", "transaction"):
             raise unsupported(f"--oltp-reconnect-mode={mode}", "connecting again within an event")
@@ -140,6 +140,10 @@ class Legacy(NamedTuple):
             elif option.name == "oltp-dist-type" and not self._is_one_table():
                 notes.append("--oltp-dist-type is read as --rand-type; sysbench 1.0 ignores it")
         return notes
+
+    def _check_variant(self) -> None:
+        if variant := self.own.text("pgsql-variant"):
+            raise unsupported(f"--pgsql-variant={variant}", "tables of Redshift")
 
     def _is_one_table(self) -> bool:
         return self.test == ONE_TABLE
@@ -169,8 +173,7 @@ class Legacy(NamedTuple):
 
 
 # Which test is meant: a built-in one, by its name or by the path under which sysbench ships it.
-# Published command lines have paths of other machines. Such a path means the built-in test unless
-# there is a file with a text that no release has.
+# Published command lines have paths of other machines.
 
 COMMON = "oltp_common"
 """The module that sysbench 1.0's tests share; its prepare and cleanup are theirs."""
@@ -209,15 +212,11 @@ def name_of_test(typed: str, *, is_option: bool, version: str, ours: Sequence[st
 
 def is_name_of_test(typed: str, ours: Sequence[str]) -> bool:
     """True for names of sysbench's own scripts."""
-    stem = os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
-    return stem in (*ours, COMMON, *SCRIPTS, *WITHOUT_DATABASE)
+    return _stem(typed) in (*ours, COMMON, *SCRIPTS)
 
 
-def passed_over(typed: str, ours: Sequence[str]) -> str | None:
-    """The user's module that the scripts of this bare name would require; else None."""
-    module = f"./{COMMON}.lua"
-    is_required = typed in ours and typed != "bulk_insert" and os.path.isfile(module)  # noqa: PTH113
-    return module if is_required and not _is_released(module) else None
+def _stem(path: str) -> str:
+    return os.path.basename(path).removesuffix(".lua")  # noqa: PTH119 - start-up time
 
 
 def _is_of_legacy_scripts(folder: str) -> bool:
@@ -227,62 +226,76 @@ def _is_of_legacy_scripts(folder: str) -> bool:
 def original_of(typed: str) -> str | None:
     """The original of a script's copy published under another name; else None, also for a file."""
     folder, base = os.path.split(typed)
-    is_there = os.path.isfile(typed)  # noqa: PTH113 - start-up time
-    if base not in COPIES or is_there or not _is_of_legacy_scripts(folder):
+    if base not in COPIES or _is_there(typed) or not _is_of_legacy_scripts(folder):
         return None
     return os.path.join(folder, COPIES[base])  # noqa: PTH118
 
 
-def file_of_test(typed: str, ours: Sequence[str]) -> str | None:
-    """The file run by sysbench: the path itself, or a module in the working directory."""
-    places = [typed, f"./{typed}.lua"] if typed in (*ours, COMMON, *SCRIPTS) else [typed]
-    return next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
+# A test's file, as sysbench looks for it: the path as typed, else a module on Lua's search path. It
+# is run itself unless its code is that of the built-in test, whatever its folder is called.
 
 
-# Texts of sysbench's own scripts, of 1.0.20 as Debian's package installs it. A file of another
-# release is run as it is, which is right too, and only takes more of the machine.
-
-_DIGESTS = {
-    "bulk_insert": "aa303c46d71f2200bec4fe143fe746f5d4f0aebd47023149ce3fe64b51635a68",
-    COMMON: "710c3b38027668c83e46f3c0814dc7cfd67cc8c4012df6cab461e46d62b5996a",
-    "oltp_delete": "0f66a3cc6547269619a8db8ea660b4764b26facdf8db234583d93d0a9d16c74b",
-    "oltp_insert": "41e948b4b5104c38bc7d0623b22b7777e6f974b69217a291fe16281911c38584",
-    "oltp_point_select": "a8df447935502a9cd6f9cbf11e91e1403afc14776af2d795e6c25790a786307b",
-    "oltp_read_only": "2e85a293465743ec51947ea643b8e506c5e55a65004e178292c730fe59361917",
-    "oltp_read_write": "7896a91b452a24e70ccf96809649c64172f73ae515531fa1c0cd2336d16de9b4",
-    "oltp_update_index": "ee08292a90b002de58c5e0240a4c675462b568d88d5c0ddb56bc522220e663a5",
-    "oltp_update_non_index": "9f802610b8f38d1b1390ad06cfccbc5f9b7462404968fb4039a3965474d7c65d",
-    "oltp_write_only": "e06be71d5aacf5fbd96db871247e9097307cad5f255f8358aa2c9b801e1a729f",
-    "select_random_points": "dea05906163359d8d460669ffa5eb6b75ff9528911c31e2b5e1527d1e52b431f",
-    "select_random_ranges": "6bb9ee3b66f28ef241c000ace5f0d1fd11696da8d48fe5bd3ebaac71f00f85ab",
-}
+def search_path(script: str | None = None) -> str:
+    """Lua's search path for modules; behind sysbench's own places, the folder of the script."""
+    own = ["./?.lua", "./?/init.lua", "./src/lua/?.lua"]
+    folder = os.path.dirname(script or "")  # noqa: PTH120 - start-up time
+    path = _paths("LUA_PATH", ["?.lua", "?/init.lua"], own, "share")
+    return f"{path.rstrip(';')};{folder}/?.lua" if folder else path
 
 
-def _is_released(path: str) -> bool:
-    """True if the file has the text of the released script of its name."""
-    from hashlib import sha256  # noqa: PLC0415 - start-up time
-
-    name = os.path.basename(path).removesuffix(".lua")  # noqa: PTH119 - start-up time
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            text = file.read()
-    except OSError:
-        return False
-    if text.startswith(b"#!"):  # by which program it is run, in which packages differ
-        text = text.partition(b"\n")[2]
-    return sha256(text).hexdigest() == _DIGESTS.get(name)
+def library_path() -> str:
+    """Lua's search path for compiled modules."""
+    return _paths("LUA_CPATH", ["?.so"], ["./?.so"], "lib")
 
 
-def unreleased(path: str, search_path: str) -> str | None:
-    """First file of a test with a text of its own: its script, or the required module.
+def _paths(variable: str, names: Sequence[str], own: Sequence[str], kind: str) -> str:
+    """A search path by sysbench's rules; ``;;`` in the variable stands for the default."""
+    rocks = f"{os.environ.get('HOME', '')}/.luarocks/{kind}/lua"
+    folders = (f"{rocks}/5.1", rocks, f"/usr/local/{kind}/lua/5.1", f"/usr/{kind}/lua/5.1")
+    paths = [*own, *(f"{folder}/{name}" for folder in folders for name in names)]
+    default = ";".join([*paths, f"/usr/{kind}/sysbench/{names[0]}"]) + ";"
+    typed = os.environ.get(variable)
+    return default if typed is None else typed.replace(";;", f";{default}").lstrip(";")
 
-    Args:
-        search_path: Lua's path for the module; the script's own folder counts as well.
-    """
-    is_there = os.path.isfile
-    files = [path]
-    if os.path.basename(path) != "bulk_insert.lua":  # noqa: PTH119 - which requires nothing
-        files.append(os.path.join(os.path.dirname(path), f"{COMMON}.lua"))  # noqa: PTH118, PTH120
-        places = (place.replace("?", COMMON) for place in search_path.split(";"))
-        files += [place for place in places if is_there(place)][:1]
-    return next((file for file in files if is_there(file) and not _is_released(file)), None)
+
+def file_of_test(typed: str) -> str | None:
+    """The file run by sysbench for a test's name: the path itself, or a module."""
+    return typed if _is_there(typed) else _module(typed, search_path())
+
+
+def _module(name: str, path: str) -> str | None:
+    places = (place.replace("?", name.replace(".", "/")) for place in path.split(";"))
+    return next((place for place in places if _is_there(place)), None)
+
+
+def changed_file(typed: str, path: str | None, ours: Sequence[str]) -> str | None:
+    """First file of a test with code of its own: its script, or the module it requires."""
+    name = _stem(typed)
+    folder = os.path.dirname(typed)  # noqa: PTH120 - start-up time
+    if path and not (name in (*ours, COMMON) and _engine.is_released(name, path)):
+        return path
+    if name not in ours or name == "bulk_insert" or (not path and _is_of_legacy_scripts(folder)):
+        return None  # they require no module, or one of their own
+    module = _module(COMMON, search_path(path))
+    return None if module is None or _engine.is_released(COMMON, module) else module
+
+
+def difference(typed: str, changed: str, ours: Sequence[str]) -> str:
+    """Reason for running a file with the name of a built-in test itself."""
+    folder = os.path.dirname(changed)  # noqa: PTH120 - start-up time
+    if _stem(typed) in (*ours, COMMON) and not _is_of_legacy_scripts(folder):
+        return f"the code of {changed} is not that of sysbench 1.0.20 or 1.1"
+    return "a script of before sysbench 1.0 is replaced by a built-in test only where it is missing"
+
+
+def passed_over(path: str) -> str | None:
+    """A note on a changed module beside a script, where Lua finds another one first; else None."""
+    folder, base = os.path.split(path)
+    beside = os.path.join(folder, f"{COMMON}.lua")  # noqa: PTH118 - start-up time
+    if base in ("bulk_insert.lua", f"{COMMON}.lua") or not _is_there(beside):
+        return None
+    module = _module(COMMON, search_path(path))
+    is_first = module is None or os.path.samefile(beside, module)  # noqa: PTH121 - start-up time
+    if is_first or _engine.is_released(COMMON, beside):
+        return None
+    return f"{beside} is not loaded: {module} comes first, as in sysbench; set LUA_PATH"

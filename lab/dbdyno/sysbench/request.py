@@ -8,8 +8,9 @@ import time
 from dbdyno.sysbench import legacy
 from dbdyno.sysbench.legacy import COMMON, Legacy
 from dbdyno.sysbench.options.command_line import PREWARM
+from dbdyno.sysbench.options.effects import notes_without_effect
 from dbdyno.sysbench.options.output import OutputOptions
-from dbdyno.sysbench.options.table import of_test
+from dbdyno.sysbench.options.table import is_legacy, of_test
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import (
     MYSQL,
@@ -249,8 +250,10 @@ class Request(NamedTuple):
         }
         if self.script is not None:
             return {**spec, "workload": {"name": "script"}, "script": self.script}
-        is_legacy = legacy.is_legacy(self.test)
-        every = self._legacy().reconnects_every() if is_legacy else whole(self.own, "reconnect")
+        if is_legacy(self.test):
+            every = self._legacy().reconnects_every()
+        else:
+            every = whole(self.own, "reconnect")
         if every and not self.is_dry():
             spec["reconnect_every"] = every
         return {**spec, "workload": self._workload()}
@@ -267,7 +270,7 @@ class Request(NamedTuple):
     def prepare_spec(self) -> dict[str, Any]:
         """The engine's spec of creating and filling the tables; Refusal as for `run_spec`."""
         common = {"distribution": self.general.distribution, "seed": PREPARE_SEED}
-        if legacy.is_legacy(self.test):
+        if is_legacy(self.test):
             return {**self._login(), **common, **self._legacy().prepare()}
         if self.is_bulk_insert():
             return {
@@ -297,7 +300,7 @@ class Request(NamedTuple):
 
     def cleanup_spec(self) -> dict[str, Any]:
         """The engine's spec of dropping the tables; Refusal as for `run_spec`."""
-        if legacy.is_legacy(self.test):
+        if is_legacy(self.test):
             return {**self._login(), **self._legacy().cleanup()}
         tables = self.general.threads if self.is_bulk_insert() else self._options()["tables"]
         return {**self._login(), "tables": tables}
@@ -312,29 +315,36 @@ class Request(NamedTuple):
 
     def has_prewarm(self) -> bool:
         """True if sysbench can read the test's tables into memory."""
-        return self.test != BULK_INSERT and not legacy.is_legacy(self.test)
+        return self.test != BULK_INSERT and not is_legacy(self.test)
 
     def is_prepared(self) -> bool:
         """True if the test uses prepared statements; Refusal as for `run_spec`."""
-        if legacy.is_legacy(self.test):
+        if is_legacy(self.test):
             return self._legacy().is_prepared() and self._prepared()
         return self.test not in (BULK_INSERT, "oltp_insert") and self._prepared()
 
     def is_dry(self) -> bool:
         return self.values.flag("mysql-dry-run")
 
-    def notes(self) -> list[str]:
-        """Notes on options with another meaning than in sysbench; Refusal as for `run_spec`."""
+    def notes(self, command: str | None) -> list[str]:
+        """Notes on options without effect, or with another meaning than in sysbench.
+
+        Raises:
+            Refusal: as for `run_spec`.
+        """
         notes = [*transport(self.values).notes]
-        if self.values.text("luajit-cmd"):
+        test = None if self.script is not None else self.test
+        if test is not None and self.values.text("luajit-cmd"):
             notes.append("--luajit-cmd has no effect: there is no LuaJIT to be switched")
-        return [*notes, *(self._legacy().notes() if legacy.is_legacy(self.test) else [])]
+        if test is not None and is_legacy(test):
+            notes += self._legacy().notes()
+        return [*notes, *notes_without_effect(self.values, self.own, test, command)]
 
     def _legacy(self) -> Legacy:
         return Legacy(self.test, self.own, self.general.threads)
 
     def _workload(self) -> dict[str, Any]:
-        if legacy.is_legacy(self.test):
+        if is_legacy(self.test):
             return self._legacy().workload()
         if self.test == COMMON:
             raise fatal(

@@ -11,8 +11,9 @@ import sys
 
 from dbdyno import _engine
 from dbdyno.sysbench.commands import CPU, INITIALIZING, ReportHooks, run
-from dbdyno.sysbench.console import ConsoleOutput
+from dbdyno.sysbench.console import ConsoleOutput, write_notes
 from dbdyno.sysbench.ending import NotBegunError, StillAtWorkError, failure_of, status, stoppable
+from dbdyno.sysbench.legacy import library_path, search_path
 from dbdyno.sysbench.options.command_line import (
     RELEASES,
     V1_0,
@@ -24,6 +25,7 @@ from dbdyno.sysbench.options.command_line import (
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, NOT_OF_1_0
 from dbdyno.sysbench.options.values import Option, Values, argument_error, fatal
 from dbdyno.sysbench.request import General, Request, distribution
+from dbdyno.sysbench.target import transport
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 
     from dbdyno.sysbench.options.values import Kind
 
-_PREFIXES = ("/usr/local/share/lua/5.1", "/usr/share/lua/5.1")
-_LIBRARIES = ("/usr/local/lib/lua/5.1", "/usr/lib/lua/5.1")
 _PARAMETERS = ("gaussian", "special", "pareto", "zipfian")
 
 
@@ -50,20 +50,18 @@ class ScriptFile(NamedTuple):
     source: str
 
 
-def find_script(typed: str | None) -> ScriptFile | None:
-    """The script of a test's name: a file, a module of Lua's, or the standard input.
+def read_script(typed: str | None, path: str | None) -> ScriptFile:
+    """The script of a test's name: its file, a module of dbdyno's, or the standard input.
 
     Raises:
         Refusal: the file cannot be read, or is not UTF-8 outside its comments.
     """
     if typed is None or typed == "-":
         return ScriptFile("", None, _text("standard input", _standard_input()))
-    if typed == CPU:
-        return ScriptFile(CPU, CPU, f'require("sysbench.{CPU}")')
-    names = [typed, *(part.replace("?", typed) for part in search_path().split(";"))]
-    path = next((name for name in names if os.path.isfile(name)), None)  # noqa: PTH113 - start-up
     if path is None:
-        return None
+        name = os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
+        module = f"sysbench.{CPU}" if name == CPU else name
+        return ScriptFile(typed, name, f'require("{module}")')
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             return ScriptFile(typed, path, _text(path, file.read()))
@@ -88,28 +86,6 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def search_path() -> str:
-    """Lua's search path for modules."""
-    return _paths("LUA_PATH", "?.lua", _PREFIXES, ["./?.lua", "./?/init.lua", "./src/lua/?.lua"])
-
-
-def _paths(variable: str, name: str, folders: Sequence[str], own: list[str]) -> str:
-    """Lua's search path by sysbench's rules; ``;;`` in the variable stands for the default."""
-    home = os.environ.get("HOME", "")
-    kind = "share" if name == "?.lua" else "lib"
-    rocks = [f"{home}/.luarocks/{kind}/lua/5.1", f"{home}/.luarocks/{kind}/lua"]
-    every = [*rocks, *folders]
-    suffixes = [name, "?/init.lua"] if name == "?.lua" else [name]
-    paths = [
-        *own,
-        *(f"{folder}/{name}" for folder in every for name in suffixes),
-        f"/usr/share/sysbench/{name}",
-    ]
-    default = ";".join(paths) + ";"
-    typed = os.environ.get(variable)
-    return default if typed is None else typed.replace(";;", f";{default}").lstrip(";")
-
-
 def execute_script(
     file: ScriptFile, line: CommandLine, typed: Mapping[str, str | None], values: Values
 ) -> int:
@@ -123,9 +99,10 @@ def execute_script(
     if file.path is None:
         return 0
     own = _own_values(with_script.options(), line, typed, general.compat)
-    spec["options"] = _options(values, own)
+    spec["options"] = _options(values, own, general.compat)
     with_script.set_options(spec["options"])
     request = request._replace(own=own, script=spec)
+    write_notes([*line.notes, *request.notes(line.command)])
     return _Commands(with_script, request, output, file.name).do(line.command)
 
 
@@ -143,8 +120,8 @@ def _spec(
         "argv": ["sysbench", *line.arguments],
         "command": line.command,
         "script_path": file.path,
-        "package_path": search_path(),
-        "package_cpath": _paths("LUA_CPATH", "?.so", _LIBRARIES, ["./?.so"]),
+        "package_path": search_path(file.path),
+        "package_cpath": library_path(),
         "luajit_cmd": values.text("luajit-cmd") or None,
         "driver": request.driver(),
         "verbosity": general.verbosity,
@@ -173,11 +150,16 @@ def _own_values(
     return declared_values(line, taken, typed)
 
 
-def _options(values: Values, own: Values) -> dict[str, Any]:
-    """`sysbench.opt`: general options, then the script's own, which win over general ones."""
+def _options(values: Values, own: Values, release: str) -> dict[str, Any]:
+    """`sysbench.opt`: general options, then the script's own, which win over general ones.
+
+    `mysql_ssl` is a switch in sysbench 1.0, and a mode in 1.1.
+    """
     percentiles = values.items("percentile")
+    switch = {"mysql_ssl": "tls" in transport(values).fields} if release == V1_0 else {}
     return {
         **{_name(option): _typed_value(values, option) for option in values.options()},
+        **switch,
         "percentile": float(percentiles[0]) if percentiles else 0,
         **{_name(option): _typed_value(own, option) for option in own.options()},
     }

@@ -108,12 +108,6 @@ def test_a_postgresql_fails_in_the_words_of_libpq(sysbench, engine):
     assert f"SQL error, errno = 0, state = '22012': {said}" in sysbench.stdout
 
 
-def test_options_of_the_other_driver_are_taken_and_change_nothing(sysbench, engine):
-    assert sysbench("oltp_read_only --pgsql-host=h --pgsql-port=1 --events=1 run") == 0
-    assert sysbench.stderr == ""
-    assert engine.specs[-1]["user"] == "sbtest"
-
-
 # Options of the tests of before 1.0.
 
 

@@ -22,13 +22,20 @@ const API: [(&str, &str); 5] = [
 ];
 
 /// Modules for `require` without a file.
-const MODULES: [(&str, &str); 6] = [
+const MODULES: [(&str, &str); 13] = [
     ("sysbench.cpu", include_str!("lua/scripts/cpu.lua")),
+    ("sysbench.select_random", include_str!("lua/scripts/select_random.lua")),
     ("oltp_common", include_str!("lua/oltp_common.lua")),
+    ("oltp_delete", include_str!("lua/scripts/oltp_delete.lua")),
+    ("oltp_insert", include_str!("lua/scripts/oltp_insert.lua")),
     ("oltp_point_select", include_str!("lua/scripts/oltp_point_select.lua")),
     ("oltp_read_only", include_str!("lua/scripts/oltp_read_only.lua")),
     ("oltp_read_write", include_str!("lua/scripts/oltp_read_write.lua")),
+    ("oltp_update_index", include_str!("lua/scripts/oltp_update_index.lua")),
+    ("oltp_update_non_index", include_str!("lua/scripts/oltp_update_non_index.lua")),
     ("oltp_write_only", include_str!("lua/scripts/oltp_write_only.lua")),
+    ("select_random_points", include_str!("lua/scripts/select_random_points.lua")),
+    ("select_random_ranges", include_str!("lua/scripts/select_random_ranges.lua")),
 ];
 
 /// A chunk of Lua.

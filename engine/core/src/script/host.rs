@@ -8,7 +8,9 @@ use crate::random::{Distribution, Random, Sampler, UniqueSequence};
 use corosensei::Yielder;
 use mlua_sys as lua;
 use std::collections::VecDeque;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::ptr;
 use std::slice;
 use std::sync::Arc;
@@ -150,6 +152,8 @@ struct Api {
     log: extern "C" fn(*mut Host, u32, *const u8, u64),
     kind: extern "C" fn(*mut Host, *const u8, u64) -> u32,
     has_room: extern "C" fn(*mut Host) -> bool,
+    is_released: extern "C" fn(*const u8, u64, *const u8, u64) -> bool,
+    offer_functions: extern "C" fn() -> *const c_char,
 }
 
 impl Api {
@@ -178,6 +182,8 @@ impl Api {
             log,
             kind,
             has_room,
+            is_released,
+            offer_functions,
         }
     }
 }
@@ -390,6 +396,20 @@ extern "C" fn set_random(at: *mut Host, param: *mut SqlParam, format: *const u8,
 extern "C" fn has_room(at: *mut Host) -> bool {
     let here = 0_u8;
     ptr::from_ref(&here).addr() >= host(at).room_from
+}
+
+/// True if a file is a released script of this name.
+extern "C" fn is_released(name: *const u8, name_bytes: u64, path: *const u8, bytes: u64) -> bool {
+    // SAFETY: Lua strings and their lengths.
+    let text = |at, bytes| unsafe { slice::from_raw_parts(at, length(bytes)) };
+    let [name, path] = [text(name, name_bytes), text(path, bytes)];
+    let name = std::str::from_utf8(name).unwrap_or_default();
+    super::modules::is_released(name, Path::new(OsStr::from_bytes(path)))
+}
+
+/// Offers Lua's functions to compiled modules; null, or the reason why that cannot be.
+extern "C" fn offer_functions() -> *const c_char {
+    super::modules::c_functions::offer().map_or(ptr::null(), CStr::as_ptr)
 }
 
 /// Result of [`execute`] for an error.

@@ -13,6 +13,7 @@ mod connections;
 mod database;
 mod host;
 mod log;
+mod modules;
 mod protocol;
 mod results;
 mod stack;
@@ -22,6 +23,7 @@ mod thread;
 
 pub(crate) use connections::HandedOver;
 pub use host::uses_database;
+pub use modules::is_released;
 pub(crate) use task::{Happened, Happening};
 pub(crate) use thread::{Next, Reaction, ScriptThread, open_threads};
 

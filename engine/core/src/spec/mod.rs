@@ -284,8 +284,8 @@ impl RunSpec {
     /// All mistakes of the spec or of the workload's options, one sentence each.
     pub fn workload(&self) -> Result<Box<dyn Workload>, Vec<String>> {
         let mut mistakes = self.mistakes();
-        if self.script.is_some() && mistakes.is_empty() {
-            return Ok(Box::new(Scripted));
+        if self.script.is_some() {
+            return if mistakes.is_empty() { Ok(Box::new(Scripted)) } else { Err(mistakes) };
         }
         let built = workload::build(&WorkloadSpec {
             driver: self.driver,

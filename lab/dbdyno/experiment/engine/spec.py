@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any, Final
 
 from dbdyno.errors import UsageError
@@ -90,6 +91,7 @@ def script_spec(
 ) -> dict[str, Any]:
     """A script as the engine wants it, with `sysbench.opt`; holds the password."""
     distribution = plan.distribution.model_dump(mode="json")
+    folder = PurePath(workload.name).parent
     return {
         "source": workload.script,
         "chunk": f"@{workload.name}",
@@ -98,8 +100,8 @@ def script_spec(
         "argv": ["sysbench", workload.name, command],
         "command": command,
         "script_path": workload.name,
-        "package_path": "./?.lua;./?/init.lua",
-        "package_cpath": "./?.so",
+        "package_path": f"./?.lua;./?/init.lua;{folder}/?.lua",
+        "package_cpath": f"./?.so;{folder}/?.so",
         "driver": server.driver,
         "verbosity": 1,
         "distribution": distribution,

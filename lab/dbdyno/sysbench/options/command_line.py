@@ -245,7 +245,8 @@ DEPRECATED = (
 )
 """Each with its current name and greatest ignored value, in the order of sysbench's warnings."""
 
-_DISTRIBUTION = {
+_RENAMED = {
+    "seed-rng": "rand-seed",
     "oltp-dist-type": "rand-type",
     "oltp-dist-iter": "rand-spec-iter",
     "oltp-dist-pct": "rand-spec-pct",
@@ -273,7 +274,7 @@ def with_current_names(
             if number > ignored_max:
                 renamed[current] = str(number)
                 warnings.append(f"--{name} is deprecated, use --{current} instead")
-    for name, current in _DISTRIBUTION.items():
+    for name, current in _RENAMED.items():
         if name in typed and current not in typed:
             renamed[current] = typed[name]
     return renamed, warnings

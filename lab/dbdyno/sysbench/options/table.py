@@ -57,7 +57,7 @@ report-checkpoints  LIST   ""      whole seconds at which a report is printed an
     again
 debug               BOOL   off     verbosity 5, with what drove the load
 validate            BOOL   off     shown in the header; changes nothing for databases
-thread-stack-size   SIZE   64K     checked only: dbdyno has no thread and no stack for each
+thread-stack-size   SIZE   64K     without effect: dbdyno has no thread and no stack for each
     connection
 thread-init-timeout INT    30      seconds a connection may take to log in (sysbench 1.1); when not
     given, 10
@@ -78,8 +78,8 @@ rand-type        STRING special which rows are touched {uniform,gaussian,special
 rand-spec-iter   INT    12      draws averaged (special, gaussian)
 rand-spec-pct    INT    1       percentage of rows in the hot zone (special)
 rand-spec-res    INT    75      percentage of accesses to the hot zone (special)
-rand-seed        INT    0       seed of a run; 0 leaves it to the system. prepare always writes the
-    same rows
+rand-seed        INT    0       seed of a run's draws, for each connection its own; 0 leaves it to
+    the system. prepare writes the same rows with any seed
 rand-pareto-h    DOUBLE 0.2     parameter h (pareto)
 rand-zipfian-exp DOUBLE 0.8     exponent (zipfian, as in sysbench 1.1)
 """)
@@ -99,7 +99,7 @@ output-file FILE   ""   write json, csv or hlog to this file, and the text to st
 DATABASE = _options("""
 db-driver  STRING mysql database driver {mysql,pgsql}
 db-ps-mode STRING auto  prepared statements {auto,disable}
-db-debug   BOOL   off   accepted: dbdyno has nothing more to print
+db-debug   BOOL   off   without effect: dbdyno has nothing more to print
 """)
 MYSQL = _options("""
 mysql-host                   LIST   localhost      host; localhost means the Unix socket, 127.0.0.1
@@ -114,7 +114,8 @@ mysql-db                     STRING sbtest         database
 mysql-ssl                    STRING off            TLS
     {on,off,disabled,preferred,required,verify_ca,verify_identity}; on is required, with cacert.pem,
     client-cert.pem and client-key.pem of the working directory where they are
-mysql-ssl-ca                 STRING -              file of trusted certificates (sysbench 1.1)
+mysql-ssl-ca                 STRING -              file of trusted certificates, with --mysql-ssl
+    (sysbench 1.1)
 mysql-ssl-cert               STRING -              file of the client's certificate (sysbench 1.1)
 mysql-ssl-key                STRING -              file of the client's key (sysbench 1.1)
 mysql-ssl-cipher             STRING ""             ciphers to choose from
@@ -170,9 +171,14 @@ OWN: dict[str, tuple[Option, ...]] = {
 
 def of_test(test: str | None) -> tuple[Option, ...]:
     """The own options of a test (its recognised name), by name."""
-    if test is not None and (test == ONE_TABLE or test.startswith(LEGACY)):
+    if test is not None and is_legacy(test):
         return tuple(sorted(LEGACY_OPTIONS))
     return tuple(sorted((*WORKLOAD, *OWN.get(test or "", ()))))
+
+
+def is_legacy(test: str) -> bool:
+    """True for tests of sysbench before 1.0."""
+    return test == ONE_TABLE or test.startswith(LEGACY)
 
 
 def by_name(options: Iterable[Option]) -> dict[str, Option]:
@@ -221,7 +227,7 @@ myisam-max-rows        DOUBLE 1000000 MAX_ROWS of a new table
 random-points          DOUBLE 10      values of k in the list (select_random_points)
 number-of-ranges       DOUBLE 10      ranges of k (select_random_ranges)
 random-ranges-delta    DOUBLE 5       from a range's first k to its last
-pgsql-variant          STRING -       without effect here
+pgsql-variant          STRING -       refused: redshift, tables of which dbdyno does not create
 """)
 """What the scripts of 0.5 read."""
 
@@ -239,19 +245,19 @@ mysql-engine-trx    STRING auto    no locks tables in place of BEGIN {auto,yes,n
 """)
 """What the test `oltp` of 0.4 read besides."""
 
-WITHOUT_EFFECT = _options("""
-oltp-connect-delay DOUBLE 10000 accepted: dbdyno waits for no connection
+LEGACY_OTHERS = _options("""
+oltp-connect-delay DOUBLE 10000 without effect: dbdyno waits for no connection
 oltp-dist-type     STRING -     --rand-type, where that is absent
 oltp-dist-iter     INT    -     --rand-spec-iter, where that is absent
 oltp-dist-pct      INT    -     --rand-spec-pct, where that is absent
 oltp-dist-res      INT    -     --rand-spec-res, where that is absent
-rand-init          BOOL   off   accepted: a run is seeded by --rand-seed or at random
-init-rng           BOOL   off   accepted, as rand-init
-seed-rng           INT    0     accepted, as rand-init
+rand-init          BOOL   on    off is without effect: a run is seeded by --rand-seed, or at random
+init-rng           BOOL   on    as rand-init
+seed-rng           INT    0     --rand-seed, where that is absent
 """)
-"""What is accepted and shapes no statement."""
+"""Options that shape no statement."""
 
-LEGACY_OPTIONS = (*SCRIPT, *LEGACY_ONE_TABLE, *WITHOUT_EFFECT)
+LEGACY_OPTIONS = (*SCRIPT, *LEGACY_ONE_TABLE, *LEGACY_OTHERS)
 
 
 WITHOUT_DATABASE = ("fileio", "cpu", "memory", "threads", "mutex")

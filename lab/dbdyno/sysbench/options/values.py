@@ -104,6 +104,13 @@ def items(raw: str | None) -> tuple[str, ...]:
     return tuple(part for part in (raw or "").split(",") if part)
 
 
+def _is_default(option: Option, raw: str | None) -> bool:
+    if option.default is None or option.kind not in ("BOOL", "INT", "DOUBLE"):
+        return raw == option.default
+    read = boolean if option.kind == "BOOL" else number
+    return read(raw) == read(option.default)
+
+
 class Values:
     """The typed values of a table's options, over the table's defaults."""
 
@@ -118,6 +125,14 @@ class Values:
     def was_typed(self, name: str) -> bool:
         """True if the command line has the option."""
         return canonical(name) in self._typed
+
+    def changed(self) -> list[str]:
+        """Names of the typed options that have another value than their default."""
+        return [
+            name
+            for name, option in self._table.items()
+            if name in self._typed and not _is_default(option, self._typed[name])
+        ]
 
     def raw(self, name: str) -> str | None:
         """The text after ``=``, or the default's."""

@@ -123,6 +123,8 @@ typedef struct dbdyno_api {
   void (*log)(dbdyno_task *, uint32_t level, const char *text, uint64_t length);
   uint32_t (*kind)(dbdyno_task *, const char *name, uint64_t length);
   bool (*has_room)(dbdyno_task *);
+  bool (*is_released)(const char *name, uint64_t name_length, const char *path, uint64_t length);
+  const char *(*offer_functions)(void);
 } dbdyno_api;
 ]]
 
@@ -142,7 +144,8 @@ host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 
 -- A function that is kept is called without making an object of its address each time.
 for _, name in ipairs({ "ask", "execute", "bind", "close", "disconnect", "forget", "result", "free", "set_null",
-  "set_integer", "set_real", "set_text", "set_random", "draw", "word", "real", "fill", "count", "counted", "kind" }) do
+  "set_integer", "set_real", "set_text", "set_random", "draw", "word", "real", "fill", "count", "counted", "kind",
+  "is_released", "offer_functions" }) do
   host[name] = api[name]
 end
 local write_line, wait = api.log, api.wait

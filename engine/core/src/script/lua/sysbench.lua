@@ -167,13 +167,14 @@ function sysbench.event_kind(name)
 end
 
 -- Lua looks into `package.preload` first, but a file of the user's wins over a module of ours, such as a changed
--- `oltp_common.lua`; one that sysbench has installed does not.
+-- `oltp_common.lua`; one of a released sysbench does not.
+local searchpath = package.searchpath
+
 function host.offer_modules(modules)
   for name, ours in pairs(modules) do
     package.preload[name] = function(...)
-      local path = package.path:gsub("[^;]*/share/sysbench/%?%.lua", "")
-      local file = package.searchpath(name, path)
-      if not file then
+      local file = searchpath(name, package.path)
+      if not file or host.is_released(name, #name, file, #file) then
         return ours(...)
       end
       local module, why = loadfile(file)
@@ -183,6 +184,30 @@ function host.offer_modules(modules)
       return module(...)
     end
   end
+end
+
+-- A compiled module wants Lua's functions of C from the program. The engine offers them once there is one to load.
+local function offer_functions()
+  local refused = host.offer_functions()
+  if refused ~= nil then
+    error("a compiled module cannot be loaded (" .. ffi.string(refused) .. "): use one written in Lua", 0)
+  end
+end
+
+for place, root in pairs({ [3] = "^.*$", [4] = "^[^.]*" }) do -- a module's own file, and that of its root
+  local find = package.loaders[place]
+  package.loaders[place] = function(name)
+    if searchpath(name:match(root), package.cpath) then
+      offer_functions()
+    end
+    return find(name)
+  end
+end
+
+local loadlib = package.loadlib
+function package.loadlib(...)
+  offer_functions()
+  return loadlib(...)
 end
 
 -- A thread: what the engine runs on a stack of its own. sysbench looks `event` up anew for each event.

@@ -9,5 +9,7 @@ end
 
 function event()
   execute_point_selects()
-  check_reconnect()
+  if check_reconnect then -- not in the oltp_common.lua of sysbench 1.0
+    check_reconnect()
+  end
 end

@@ -36,5 +36,7 @@ function event()
   if not sysbench.opt.skip_trx then
     commit()
   end
-  check_reconnect()
+  if check_reconnect then -- not in the oltp_common.lua of sysbench 1.0
+    check_reconnect()
+  end
 end

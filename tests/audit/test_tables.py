@@ -321,6 +321,12 @@ def test_a_column_of_changes_is_of_the_two_before_it():
     ]
 
 
+def test_a_change_between_load_levels_is_none_between_systems():
+    page = "Threads,A TPS,B TPS,vs prev,speedup\n8,100,150,,1.0\n16,150,190,+27%,1.27\n"
+    (grid,) = grids_in(page, "page", is_heading)
+    assert published(grid, Mapping(), "page").changes == []
+
+
 def test_what_no_rule_uses_is_left_out_and_conditions_part_the_rows():
     page = "| Version | Warehouses | Threads | TPS | CPU (%) | Notes |\n" + "| --- " * 6 + "|\n"
     page += "| 8.0 | 10 | 8 threads | 1,203 tps | 90 | |\n| 8.0 | 100 | 8 | - | 80 | slow |\n"

@@ -59,6 +59,10 @@ SHOWN: Final = 200
 """Signs of a table's heading in a list of unread tables."""
 
 
+OF_ROWS: Final = re.compile(r"prev|scal|speed-?up|\b1 thread|环比", re.IGNORECASE)
+"""A change between two load levels."""
+
+
 class Published(NamedTuple):
     """The tables of a grid, and its columns of changes between two systems."""
 
@@ -340,7 +344,7 @@ def _changes(
     """Columns of changes, each between the two nearest columns of its metric before it."""
     level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
     for at, column in enumerate(columns):
-        if column.metric != CHANGE:
+        if column.metric != CHANGE or OF_ROWS.search(grid.heading[at]):
             continue
         named = metric_of(grid.heading[at])
         before = [c for c in columns[:at] if c.has_numbers and c.system]

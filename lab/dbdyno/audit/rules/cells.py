@@ -28,6 +28,8 @@ from dbdyno.language.words import Said, count, listed, say
 
 ABOVE: Final = 1.005
 """Requests in flight as a share of connections, beyond rounding."""
+ABOVE_OF_MEANS: Final = 1.03
+"""The product of two means over runs that lie 17 % apart (standard deviation) is so far above."""
 BELOW: Final = 0.97
 """A closed loop has all connections in flight but for the client's own time."""
 ALONE: Final = 0.8
@@ -160,7 +162,9 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
             )
     for cell, flight in seen:
         is_inferred = bool(each.get(cell.workload, _Each(0)).rows)
-        if judged := _of_flight(cell, flight, seen, most=FAR_ABOVE if is_inferred else ABOVE):
+        if judged := _of_flight(
+            cell, flight, seen, most=FAR_ABOVE if is_inferred else ABOVE_OF_MEANS
+        ):
             severity, sentence = judged
             yield LedgerEntry(
                 severity=severity,
@@ -183,6 +187,12 @@ def _of_flight(
         return Severity.NOTE, say(
             "throughput and latency need more requests in flight than the {threads} connections"
             " can have: the latency is no mean, or not of this run",
+            threads=cell.threads,
+        )
+    if ABOVE < flight.low <= ABOVE_OF_MEANS:
+        return Severity.NOTE, say(
+            "throughput and mean latency need a few more requests in flight than the {threads}"
+            " connections can have, as means over runs that lie apart do",
             threads=cell.threads,
         )
     if flight.low > most:
@@ -262,7 +272,7 @@ def _is_alone(
 
 
 def _is_usual(flight: _InFlight) -> bool:
-    return flight.high >= BELOW and flight.low <= ABOVE
+    return flight.high >= BELOW and flight.low <= ABOVE_OF_MEANS
 
 
 def _transactions(

@@ -33,7 +33,8 @@ from dbdyno.audit.tables import (
 from dbdyno.language.words import Said, listed, say
 
 NEAR: Final = 0.05
-"""Distance of systems of the same speed, whose numbers may be equal by chance."""
+"""Distance of systems of the same speed, whose numbers may be equal by chance; less where the other
+numbers of two rows lie nearer, as at a fixed rate."""
 TAIL: Final = 3
 SAME_MIN: Final = 2
 ALIKE_MIN: Final = 3
@@ -142,8 +143,11 @@ def _same_numbers(first: _Row, second: _Row) -> list[Printed]:
     Zeros at the end may be how far a number was rounded.
     """
     (_, metric, values), (_, other_metric, others) = first, second
-    same = [one for one, other in zip(values, others, strict=False) if one.value == other.value]
-    chances = [min(1.0, 1 / (NEAR * int(_digits(one).rstrip("0") or "1"))) for one in values]
+    pairs_of = list(zip(values, others, strict=False))
+    same = [one for one, other in pairs_of if one.value == other.value]
+    apart = [abs(b.value / a.value - 1) for a, b in pairs_of if a.value != b.value and a.value]
+    near = min(NEAR, max(apart, default=NEAR))
+    chances = [min(1.0, 1 / (near * int(_digits(one).rstrip("0") or "1"))) for one in values]
     is_chance = chance_of(chances[: len(others)], len(same)) >= CHANCE
     return same if metric == other_metric and len(same) >= SAME_MIN and not is_chance else []
 

@@ -179,6 +179,20 @@ def test_folders_name_systems_and_levels_and_repeats_do_not(tmp_path: Path) -> N
     ]
 
 
+def test_folders_name_workloads_in_short_and_fields_of_a_pattern_no_systems(
+    tmp_path: Path,
+) -> None:
+    logs = {f"{a}__{w}__4__out": log(1, 0, 0, 10) for a in ("old", "new") for w in ("ro", "rw")}
+    places = [cell[:3] for cell in cells(files(tmp_path, **logs))]
+    assert sorted(places) == [
+        (system, f"oltp_read_{kind}", 0) for system in ("new", "old") for kind in ("only", "write")
+    ]
+    by_name = imported([tmp_path], "made", Mapping(), "{workload}/{threads}/out.log")
+    assert {cell[:3] for cell in cells(by_name)} == {
+        (system, workload, 0) for system in ("new", "old") for workload in ("ro", "rw")
+    }
+
+
 def test_files_of_a_folder_with_other_names_are_other_workloads(tmp_path: Path) -> None:
     """Both have one write an event, and nothing else tells them apart."""
     run = files(
@@ -194,19 +208,34 @@ def test_files_of_a_folder_with_other_names_are_other_workloads(tmp_path: Path) 
     ]
 
 
+def test_containers_and_products_of_one_log_are_systems(tmp_path: Path) -> None:
+    old, new = log(1, 0, 0, 10).splitlines(), log(1, 0, 0, 20).splitlines()
+    pairs = zip(old, new, strict=True)
+    text = "".join(f"bench57-1 | {one}\nbench80-1 | {other}\n" for one, other in pairs)
+    result = "Vuser 1:8 Virtual Users configured\nSystem achieved 60 NOPM from 140 {} TPM\n"
+    run = files(tmp_path, up=text, hammer="".join(map(result.format, ("MySQL", "PostgreSQL"))))
+    assert [(system, block, tps) for system, _, block, tps in cells(run)] == [
+        ("hammer-MySQL", 0, 1),
+        ("hammer-PostgreSQL", 0, 1),
+        ("up-bench57-1", 0, 10),
+        ("up-bench80-1", 0, 20),
+    ]
+
+
 def test_tests_without_a_database_are_left_out_and_named(tmp_path: Path) -> None:
     run = files(tmp_path, all=CPU + log(1, 0, 0, 10), cpu=CPU)
     assert cells(run) == [("all", "unnamed workload", 0, 10)]
     assert run.notes == {
-        "left out, as no database is asked": "all.log, line 1: sysbench cpu;"
+        "left out, as it is no load on a database": "all.log, line 1: sysbench cpu;"
         " cpu.log, line 1: sysbench cpu"
     }
     with pytest.raises(UsageError, match="no test of a database"):
         imported([tmp_path / "cpu.log"], "made", Mapping())
     with pytest.raises(UsageError, match="line 1: sysbench's test cpu, which asks no database"):
         read([tmp_path / "cpu.log"])
-    (publication,) = read([tmp_path / "all.log"])
+    (publication,) = read([tmp_path / "all.log", tmp_path / "cpu.log"])
     assert [one.threads for one in publication.tables] == [(4,)]
+    assert len(publication.unread) == 2
     assert publication.unread[0].endswith("line 1: sysbench's test cpu, which asks no database")
 
 
@@ -225,3 +254,9 @@ def test_each_test_without_a_database_is_known(line: str, test: str) -> None:
     assert run.test_without_sql == test
     (database,) = runs_in(V1, "a")
     assert database.test_without_sql == ""
+
+
+def test_the_log_of_prepare_is_left_out(tmp_path: Path) -> None:
+    run = files(tmp_path, prepare="Creating table 'sbtest1'...\n", run=log(1, 0, 0, 10))
+    assert [cell[0] for cell in cells(run)] == ["run"]
+    assert list(run.notes.values()) == ["prepare.log, line 1: sysbench prepare"]

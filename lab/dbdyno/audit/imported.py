@@ -41,6 +41,8 @@ LEVEL: Final = rf"(?:{UNITS}[-_= ]?)?\d{{1,9}}(?:[-_ ]?{UNITS})?"
 REPEAT: Final = re.compile(
     r"(?:run|rep|repeat|iter|iteration|round|trial|pass|try|attempt)s?[-_ ]?\d{1,9}", re.IGNORECASE
 )
+SHORT: Final = {"ro": "oltp_read_only", "rw": "oltp_read_write", "wo": "oltp_write_only"}
+"""Names of workloads as folders and files have them."""
 UNNAMED: Final = "unnamed workload"
 
 
@@ -70,23 +72,32 @@ class Folders:
         stems = {path.stem for path in files}
         self._names_systems = len(set(parents)) > 1 and (is_used or len(stems) < len(files))
 
-    def system(self, path: Path, threads: int) -> str:
-        """The folders of a file that are neither a load level, a repeat nor a workload."""
+    def system(self, path: Path, threads: int, in_pattern: int = 0) -> str:
+        """The folders of a file that are neither a load level, a repeat nor a workload.
+
+        Args:
+            in_pattern: number of its last folders, which are fields of a pattern.
+        """
+        parts = self._parts(path)
         return " ".join(
             part
-            for part in self._parts(path)
-            if not (_is_level(part, threads) or REPEAT.fullmatch(part) or workload_in(part))
+            for part in parts[: len(parts) - in_pattern]
+            if not (_is_level(part, threads) or REPEAT.fullmatch(part) or _workload_of(part))
         )
 
     def workload(self, path: Path) -> str:
         """The workload of sysbench that a file or a folder names; empty if there is none."""
-        named = (workload_in(part) for part in (path.stem, *reversed(self._parts(path))))
+        named = (_workload_of(part) for part in (path.stem, *reversed(self._parts(path))))
         return next(filter(None, named), "")
 
     def _parts(self, path: Path) -> tuple[str, ...]:
         if not self._names_systems:
             return ()
         return path.absolute().parent.relative_to(self._top).parts
+
+
+def _workload_of(part: str) -> str:
+    return workload_in(part) or SHORT.get(part.lower(), "")
 
 
 def _kind_of(path: Path) -> str:
@@ -137,7 +148,7 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
     pairs = list(zip(trials, workloads, strict=True))
     apart = sorted({workload for trial, workload in pairs if workload != trial.workload})
     notes = {
-        "left out, as no database is asked": _left_out(others),
+        "left out, as it is no load on a database": _left_out(others),
         "told apart, as runs of one name did different work": "; ".join(apart),
     }
     trials = [trial._replace(workload=workload) for trial, workload in pairs]
@@ -250,14 +261,13 @@ def _found(
     differing = _differing(runs)
     for run in runs:
         threads = _threads(path, said, run)
-        label = by_name or mapping.system or folders.system(path, threads)
+        label = by_name or mapping.system or folders.system(path, threads, _folders_in(names))
         if run.tool == TABLE:
             label = by_name or mapping.system or run.system
         if run.tool == TABLE and differing:
             label = f"{by_name} {run.system}".strip()
         elif differing:
-            of_file = "" if differing == "system" else path.stem
-            label = f"{label or of_file} {getattr(run, differing)}".strip()
+            label = f"{label or own or path.stem} {getattr(run, differing)}".strip()
         label = label or own or path.stem
         system = label_made_of(mapping.systems.get(label, label))
         if not system:
@@ -302,12 +312,17 @@ def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
     return threads
 
 
+def _folders_in(names: re.Pattern[str] | None) -> int:
+    """Number of folders in a pattern."""
+    return names.pattern.replace("[^/]", "").count("/") if names else 0
+
+
 def _said_by_name(path: Path, names: re.Pattern[str] | None) -> dict[str, str]:
     """Fields of the file's name, with as many folders before it as the pattern has."""
     if names is None:
         return {}
     parts = path.absolute().parts
-    folders = parts[len(parts) - 1 - names.pattern.replace("[^/]", "").count("/") : -1]
+    folders = parts[len(parts) - 1 - _folders_in(names) : -1]
     for text in (path.stem, path.name):
         if match := names.fullmatch("/".join([*folders, text])):
             return match.groupdict()

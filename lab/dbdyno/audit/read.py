@@ -99,6 +99,8 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
         publication_of(text_of(path), str(path)) for path in paths if path.suffix in YAML_SUFFIXES
     ]
     pages = [_page(path, said) for path in paths if path.suffix not in YAML_SUFFIXES]
+    if pages and not any(one.tables for one in (*whole, *pages)):
+        raise _without_results(paths, [text for page in pages for text in page.unread])
     groups: list[list[Publication]] = [[one] for one in whole]
     for page in pages:
         fitting = (group for group in groups[len(whole) :] if _is_part_of(page, _joined(group)))
@@ -165,20 +167,15 @@ def _page(path: Path, mapping: Mapping) -> Publication:
     logged, rows = logs_in(text, str(path))
     runs = [run for run in logged if not _unfinished(run, path)]
     unread = [words for run in logged if (words := _unfinished(run, path))]
-    if runs or rows:
+    if logged or rows:
         tables_of_log = [*_of_runs(runs, path, mapping), *_of_rows(rows, path, mapping)]
         return _of_log(path, text, tables_of_log, unread)
-    unread += filter(None, [begun_in(text)])
-    page = page_of("" if unread else text, str(path), mapping)
+    begun = begun_in(text)
+    page = page_of("" if begun else text, str(path), mapping)
     if not page.tables and page.refusals:
         raise page.refusals[0]
     if not page.tables:
-        raise UsageError(
-            f"{path} has neither a table of results nor a log that is known",
-            wanted=f"HTML, Markdown, CSV, cells one a line; logs of {TOOLS}",
-            found="; ".join([*unread, *page.unread]) or None,
-            hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
-        )
+        raise _without_results([path], [*([begun] if begun else []), *page.unread])
     return facts_in(text).model_copy(
         update={
             "title": path.name,
@@ -188,6 +185,15 @@ def _page(path: Path, mapping: Mapping) -> Publication:
             "unread": tuple(page.unread),
             "has_prose": True,
         }
+    )
+
+
+def _without_results(paths: Sequence[Path], unread: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"{', '.join(map(str, paths))} has neither a table of results nor a log that is known",
+        wanted=f"HTML, Markdown, CSV, cells one a line; logs of {TOOLS}",
+        found="; ".join(unread) or None,
+        hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
     )
 
 
@@ -222,7 +228,7 @@ def _of_log(
     path: Path, text: str, tables: Sequence[PublishedTable], unread: Sequence[str]
 ) -> Publication:
     limited = RATE_LIMITED.search(text)
-    repeats = max(times for one in tables for times in Counter(one.threads).values())
+    repeats = max((n for one in tables for n in Counter(one.threads).values()), default=1)
     disclosed = {"rate": limited[0]} if limited else {}
     if repeats > 1:
         disclosed["repeats"] = f"{repeats} runs"
@@ -242,7 +248,8 @@ def _unfinished(run: LoggedRun, path: Path) -> str:
         return f"{place}: sysbench's test {run.test_without_sql}, which asks no database"
     if run.has_report:
         return ""
-    return f"{place}: the run ends at line {run.last_line} without {', '.join(run.lacks)}"
+    failure = f", with {run.failure}" if run.failure else ""
+    return f"{place}: the run ends at line {run.last_line} without {', '.join(run.lacks)}{failure}"
 
 
 def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:

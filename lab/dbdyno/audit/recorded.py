@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from dbdyno._engine import Histogram
 from dbdyno.audit.logs.apart import Work
 from dbdyno.audit.logs.other_logs import LoggedRow, begun_in, logs_in
-from dbdyno.audit.logs.sysbench_log import LoggedRun
+from dbdyno.audit.logs.sysbench_log import LoggedRun, prepared_in
 from dbdyno.audit.page import columns
 from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import YAML_SUFFIXES
@@ -73,6 +73,8 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
     logged = [*map(_sysbench, runs), *others]
     if logged:
         return sorted(logged, key=lambda run: run.line)
+    if line := prepared_in(text):
+        return [Recorded("sysbench", 0, {}, line=line, test_without_sql="prepare")]
     page = page_of("" if begun_in(text) else text, source, mapping)
     if page.refusals:  # a part of a page would be taken for the whole
         raise page.refusals[0]

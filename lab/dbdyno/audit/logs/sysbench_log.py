@@ -89,6 +89,9 @@ HEADING: Final = re.compile(
     re.IGNORECASE,
 )
 HEADING_MAX: Final = 120
+PREPARED: Final = re.compile(
+    r"Creating table '?\w+'?\.\.\.|Inserting \d+ records into '?\w+'?|Dropping table '?\w+'?\.\.\."
+)
 NO_SQL: Final = "without SQL"
 COUNTS_KEPT: Final = 0.01
 """Share by which the events of all threads may differ from a whole multiple of a thread's."""
@@ -313,6 +316,12 @@ def _runs_of(stream: Stream, source: str) -> list[LoggedRun]:
     for run in runs:
         _complete(run)
     return runs
+
+
+def prepared_in(text: str) -> int:
+    """The first line of sysbench's `prepare` or `cleanup` in a text; 0 if there is none."""
+    lines = (line for stream in streams_in(text) for line in stream.lines)
+    return next((line.number for line in lines if PREPARED.match(line.text)), 0)
 
 
 def _complete(run: LoggedRun) -> None:

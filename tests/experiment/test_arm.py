@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,16 @@ def test_the_ladder_runs_on_one_fresh_server_which_is_ended(store):
     ]
     assert (instance.server.killed, instance.server.stopped) == (1, 0)
     assert context.schedule.left == []
+
+
+def test_an_endpoint_is_not_said_to_be_started_or_stopped(store):
+    context, instance, trials = arm_of(store, small(), World())
+    instance.spec = replace(instance.spec, reference="mysql://u@h:1/d")
+    run_arm(context, instance, trials)
+    stages = [stage.partition(": ")[2] for stage in context.progress.stages]
+    assert "looking at the tables" in stages
+    assert stages[-1] == "logging out"
+    assert not any("start" in stage or "stop" in stage for stage in stages)
 
 
 def test_a_server_whose_data_stays_is_stopped_so_that_they_can(store):

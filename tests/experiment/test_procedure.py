@@ -189,8 +189,9 @@ def test_a_server_of_ours_whose_process_is_not_seen_is_brought_to_rest_too(
 def test_nothing_is_changed_in_a_server_that_the_lab_did_not_start(context, tmp_path, asked):
     endpoint = FakeInstance(World(), ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i")
     steps, plan = Steps(), {"purge_binlogs": True, "settle_cap_s": 30.0}
-    before_trial(context(**plan), endpoint, Running(), steps)
-    assert asked == []
+    run = context(**plan)
+    before_trial(run, endpoint, Running(), steps)
+    assert asked == run.progress.stages == []
     assert [(step.name, step.done) for step in steps.taken] == [
         ("purge binary logs", False),
         ("settle", False),
@@ -203,11 +204,14 @@ def test_an_endpoints_tables_are_looked_at_and_this_machines_caches_left_alone(
 ):
     endpoint = FakeInstance(World(), ServerSpec("a", "mysql://u@h:1/d"), tmp_path / "i")
     endpoint.snapshot()
-    steps = Steps()
-    before_start(context(drop_caches=True), endpoint, steps)
+    steps, run = Steps(), context(drop_caches=True)
+    before_start(run, endpoint, steps)
+    start(run, endpoint, {}, steps).stop()
+    assert run.progress.stages == ["a: looking at the tables", "a: logging in"]
     assert [(step.name, step.done) for step in steps.taken] == [
         ("look at the tables", True),
         ("drop caches", False),
+        ("connect", True),
     ]
     assert not cache.exists()
 

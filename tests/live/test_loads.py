@@ -90,7 +90,7 @@ def test_a_server_that_can_is_loaded_without_its_redo_log(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    load, digest = dataset._load, dataset.digest_or_empty
+    load, look = dataset._load, dataset.looked_at
 
     def enabled(server: Server) -> str:
         return server.ask("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'")[0][1]
@@ -99,12 +99,12 @@ def test_a_server_that_can_is_loaded_without_its_redo_log(
         load(context, server)
         seen.append(enabled(server))
 
-    def digested(plan: Plan, server: Server) -> str:
+    def looked(plan: Plan, server: Server) -> tuple[str, dict[str, int]]:
         seen.append(enabled(server))
-        return digest(plan, server)
+        return look(plan, server)
 
     monkeypatch.setattr(dataset, "_load", loaded)
-    monkeypatch.setattr(dataset, "digest_or_empty", digested)
+    monkeypatch.setattr(dataset, "looked_at", looked)
     system = SystemPlan(label="a", reference=NEWEST, settings=small_redo(NEWEST))
     design = PLAN.design.model_copy(update={"blocks": 1})
     measured = rested(workspace, PLAN.model_copy(update={"systems": (system,), "design": design}))

@@ -103,6 +103,34 @@ def test_orders_follow_each_login(client):
     assert first.is_closed
 
 
+def test_a_database_is_entered_at_each_login_once_it_is_there(client):
+    absent, there = Session(None, None, REFUSED, None, GONE), Session()
+    made = client(absent, there, orders=("SET a",), entry="USE b")
+    assert made.ask("SELECT 1") == [("1", "two", "")]  # there is no b yet
+    made.ask("SELECT 2")
+    assert absent.asked == ["SET a", "USE b", "SELECT 1", "SELECT 2"]
+    assert there.asked == ["SET a", "USE b", "SELECT 2"]
+    lost = Session(None, GONE)
+    with pytest.raises(ServerError, match="did not answer"):
+        client(lost, Session(None, GONE), entry="USE b").ask("SELECT 1")
+    assert lost.is_closed
+
+
+@pytest.mark.parametrize(
+    ("sessions", "is_answered"),
+    [
+        ((Session(),), True),
+        ((Session(None, REFUSED),), True),
+        ((Session(REFUSED),), True),  # too many connections, say
+        ((Session(None, GONE), Session()), True),
+        ((Session(None, GONE), Session(GONE)), False),
+        ((Session(None, LATE),), False),
+    ],
+)
+def test_a_server_that_answers_with_an_error_answers(client, sessions, is_answered):
+    assert client(*sessions).is_answered() is is_answered
+
+
 def test_a_session_whose_order_is_refused_is_not_kept(client):
     refused = Session(None, REFUSED)
     with pytest.raises(ServerError, match="refused the login"):

@@ -238,6 +238,33 @@ def silent_once_logged_in(caller):
     caller.raw(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")
 
 
+def pooled_by_transaction(caller):
+    """Answers plain queries with a 7, and all else as a pooler that lost a prepared statement."""
+    caller.line.recv(4096)
+    ready = postgres_message(b"Z", b"I")
+    caller.raw(postgres_message(b"R", bytes(4)) + ready)
+    while True:
+        kind, length = caller._exactly(1), caller._exactly(4)
+        text = caller._exactly(int.from_bytes(length, "big") - len(length))
+        if kind == b"Q" and b"pg_stat" not in text:
+            caller.raw(postgres_message(b"D", b"\0\x01\0\0\0\x017") + ready)
+        else:
+            fields = b"SERROR\0C26000\0Mprepared statement does not exist\0\0"
+            caller.raw(postgres_message(b"E", fields) + ready)
+
+
+def test_a_session_prepares_nothing_and_a_server_that_answers_with_an_error_lives():
+    with rogue(pooled_by_transaction) as (port, heard):
+        server = PostgresEndpointServer("pooled", theirs_at(port), WHO, "sbtest")
+        assert [server.ask("SELECT 7") for _ in range(12)] == [[("7",)]] * 12
+        assert b"SET " not in heard  # which the session's next user would have
+        with pytest.raises(ServerError):
+            server.status()
+        assert server.alive()
+        server.stop()
+        assert server.alive()  # by another login
+
+
 def test_a_postgres_that_stops_answering_is_given_up(monkeypatch):
     monkeypatch.setattr(postgres_client, "BEYOND_S", 0.2)
     with (

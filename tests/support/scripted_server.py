@@ -38,5 +38,8 @@ class FakeClient:
         self.asked.append((self.database, sql))
         return dict(self.answers).get(sql, [])
 
+    def is_answered(self):
+        return self.ready
+
     def close(self):
         self.closed = True

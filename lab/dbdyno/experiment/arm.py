@@ -34,6 +34,7 @@ from dbdyno.measurement.parts import Probe, Step, TrialEvidence
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import Instance, Server
+from dbdyno.servers.reference import is_endpoint
 
 DIED: Final = "the server died before the trial; its last words: "
 
@@ -141,6 +142,7 @@ class _Arm:
                 "certificate": context.certificate,
                 "procedure": tuple(self.steps.taken),
                 "dataset": context.dataset.get(self.instance.spec.label, ""),
+                "rows_short": context.rows_short.get(self.instance.spec.label, {}),
                 "load": context.loads.get(self.instance.spec.label, ""),
             }
         )
@@ -155,7 +157,9 @@ class _Arm:
             return
         began = time.monotonic()
         server, self.server = self.server, None
-        self.context.progress.stage(f"{server.label}: stopping the server")
+        is_ours = not is_endpoint(self.instance.spec.reference)
+        doing = "stopping the server" if is_ours else "logging out"
+        self.context.progress.stage(f"{server.label}: {doing}")
         try:
             if server.alive() and self.context.is_restored_at_start(server.label):
                 server.kill()

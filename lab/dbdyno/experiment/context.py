@@ -99,6 +99,7 @@ class RunContext:
         started: labels of systems started for a trial by this lab.
         as_loaded: labels of systems whose data this lab has restored and left unspoiled since.
         dataset: digest of each system's rows, by label.
+        rows_short: rows of each system's tables with fewer than were sent, by label.
         loads: name of the load from which each system's data were copied, by label.
         dataset_bytes: bytes of the baseline's loaded tables; None until they are measured.
         folders: folders whose disks are watched.
@@ -119,6 +120,7 @@ class RunContext:
     started: set[str] = field(default_factory=set)
     as_loaded: set[str] = field(default_factory=set)
     dataset: dict[str, str] = field(default_factory=dict)
+    rows_short: dict[str, dict[str, int]] = field(default_factory=dict)
     loads: dict[str, str] = field(default_factory=dict)
     dataset_bytes: int | None = None
     folders: list[Path] = field(default_factory=list)

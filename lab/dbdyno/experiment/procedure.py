@@ -58,12 +58,14 @@ def before_start(context: RunContext, instance: Instance, steps: Steps) -> None:
     label, began = instance.spec.label, time.monotonic()
     is_ours = not is_endpoint(instance.spec.reference)
     if context.is_restored_at_start(label):
-        context.progress.stage(f"{label}: restoring the dataset")
+        doing = "restoring the dataset" if is_ours else "looking at the tables"
+        context.progress.stage(f"{label}: {doing}")
         with steps.timed(*_restoring(instance.spec.reference)):
             instance.restore()
         context.as_loaded.add(label)
     if context.plan.procedure.drop_caches:
-        context.progress.stage(f"{label}: dropping the system's caches")
+        if is_ours:
+            context.progress.stage(f"{label}: dropping the system's caches")
         steps.taken.append(drop_caches() if is_ours else _of_the_owner("drop caches"))
     context.forecast.started(time.monotonic() - began)
 
@@ -92,7 +94,7 @@ def start(
     """
     began = time.monotonic()
     is_ours = not is_endpoint(instance.spec.reference)
-    doing, step = ("starting the server", "start") if is_ours else ("connecting", "connect")
+    doing, step = ("starting the server", "start") if is_ours else ("logging in", "connect")
     context.progress.stage(f"{instance.spec.label}: {doing}")
     with steps.timed(step, ", ".join(f"{name}={value}" for name, value in keys.items())):
         server = instance.start(keys)
@@ -117,14 +119,18 @@ def before_trial(context: RunContext, instance: Instance, server: Server, steps:
 
     An endpoint's server is left unchanged.
     """
-    procedure, is_ours = context.plan.procedure, not is_endpoint(instance.spec.reference)
+    procedure, cap_s = context.plan.procedure, context.plan.procedure.settle_cap_s
+    settles = cap_s > 0 and not steps.restored
+    if is_endpoint(instance.spec.reference):
+        names = {PURGE: procedure.purge_binlogs, SETTLE: settles}
+        steps.taken.extend(_of_the_owner(name) for name, is_wanted in names.items() if is_wanted)
+        return
     if procedure.purge_binlogs:
         context.progress.stage(f"{server.label}: purging the binary logs")
-        steps.taken.append(purge_binary_logs(server) if is_ours else _of_the_owner(PURGE))
-    if procedure.settle_cap_s > 0 and not steps.restored:
+        steps.taken.append(purge_binary_logs(server))
+    if settles:
         context.progress.stage(f"{server.label}: waiting until the server is at rest")
-        cap_s = procedure.settle_cap_s
-        steps.taken.append(settle(server, cap_s) if is_ours else _of_the_owner(SETTLE))
+        steps.taken.append(settle(server, cap_s))
 
 
 def _of_the_owner(name: str) -> Step:

@@ -105,6 +105,7 @@ def run_trial(
         process=counters.process(),
         replication=counters.replication(),
         status_at_s=counters.read_at_s(),
+        uptime_s=counters.uptime_s(),
         waiting=seen.waiting or {},
         allocator=allocator,
         balanced=server.balanced if isinstance(server, EndpointServer) else (),

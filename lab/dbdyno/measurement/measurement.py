@@ -172,6 +172,7 @@ class ServerFacts(Noun):
         status: global status counters at the end of the window minus those at its beginning.
         status_at_s: seconds of load at which the first reading of `status` was requested and
             answered, then the second; empty in an imported run.
+        uptime_s: seconds since the server's start at the last reading; None if unknown.
         waiting: number of the load's statements still running at the end of a window without any
             answer in its last second, by kind and state; empty for all other windows.
         allocator: malloc library of its process, or `unknown`; empty if not looked up.
@@ -190,6 +191,7 @@ class ServerFacts(Noun):
     process: ProcessWork | None = None
     replication: dict[str, float] = {}
     status_at_s: tuple[float, ...] = ()
+    uptime_s: float | None = None
     waiting: dict[str, int] = {}
     allocator: str = ""
     balanced: tuple[str, ...] = ()
@@ -208,6 +210,7 @@ class Measurement(Noun):
             unless the user asks for it.
         procedure: steps before this trial and after the previous one, in order.
         dataset: digest of the loaded rows; empty if not taken.
+        rows_short: rows of each table with fewer than it was sent, after loading.
         load: name of the load from which the data were copied, shared with other blocks; empty for
             a single load, as on endpoints.
         evidence: observations around the trial, for the checks.
@@ -230,6 +233,7 @@ class Measurement(Noun):
     impossible: bool = False
     procedure: tuple[Step, ...] = ()
     dataset: str = ""
+    rows_short: dict[str, int] = {}
     load: str = ""
     evidence: TrialEvidence = TrialEvidence()
     certificate: CertificateFacts | None = None

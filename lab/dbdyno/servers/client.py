@@ -50,6 +50,7 @@ class Client:
         driver: the engine's driver, `MYSQL` or `PGSQL`.
         database: default database; empty for no default.
         orders: SQL that follows each login.
+        entry: SQL after them that enters a database; refused while it does not exist yet.
 
     Attributes:
         answer_s_max: limit for a whole answer.
@@ -65,6 +66,7 @@ class Client:
         who: Credentials,
         database: str = "",
         orders: Sequence[str] = (),
+        entry: str = "",
     ) -> None:
         self.label = label
         self._driver = driver
@@ -72,6 +74,7 @@ class Client:
         self._who = who
         self._database = database
         self._orders = orders
+        self._entry = entry
         self._session: Session | None = None
         self._is_closing = False
         self._lock = threading.Lock()
@@ -99,17 +102,19 @@ class Client:
             ServerError: the server does not answer, or refuses.
         """
         with self._lock:
-            ends = time.monotonic() + self.answer_s_max
             try:
-                return self._ask(sql)
-            except SessionError as error:
-                is_final = error.args[2] in {REFUSED, LATE} or time.monotonic() >= ends
-                if is_final or self._is_closing:
-                    raise self._failed(f"did not answer {shown_as or repr(sql)}", error) from error
-            try:
-                return self._ask(sql)
+                return self._ask_twice(sql)
             except SessionError as error:
                 raise self._failed(f"did not answer {shown_as or repr(sql)}", error) from error
+
+    def is_answered(self) -> bool:
+        """Test whether the server answers, if only with an error of its own."""
+        with self._lock:
+            try:
+                self._ask_twice("SELECT 1")
+            except SessionError as error:
+                return bool(error.args[2] == REFUSED)
+        return True
 
     def close(self) -> None:
         """Log out and give up a question in flight; the next question logs in again."""
@@ -122,6 +127,17 @@ class Client:
             self._drop()
         finally:
             self._lock.release()
+
+    def _ask_twice(self, sql: str) -> list[tuple[str, ...]]:
+        """Rows of a statement, which is sent once more if the connection was lost."""
+        ends = time.monotonic() + self.answer_s_max
+        try:
+            return self._ask(sql)
+        except SessionError as error:
+            is_final = error.args[2] in {REFUSED, LATE} or time.monotonic() >= ends
+            if is_final or self._is_closing:
+                raise
+        return self._ask(sql)
 
     def _ask(self, sql: str) -> list[tuple[str, ...]]:
         try:
@@ -140,10 +156,19 @@ class Client:
                 session.log_in()
                 for order in self._orders:
                     session.ask(order, self.answer_s_max)
+                if self._entry:
+                    self._enter(session)
             except BaseException:
                 self._drop()
                 raise
         return self._session
+
+    def _enter(self, session: Session) -> None:
+        try:
+            session.ask(self._entry, self.answer_s_max)
+        except SessionError as error:
+            if error.args[2] != REFUSED:
+                raise
 
     def _spec(self) -> dict[str, Any]:
         place = self._endpoint

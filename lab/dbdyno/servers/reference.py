@@ -225,7 +225,7 @@ def credentials(reference: EndpointReference, password_env: str) -> Credentials:
             f"the password of {reference.user} is not there",
             wanted=f"the environment variable {password_env}, as password_env says",
             found="it is not set",
-            hint=f"export {password_env} before the run",
+            hint=f"export {password_env} before the run, empty for a user without a password",
         )
     named = password_env or PROTOCOLS[reference.driver].password_variable
     secret = os.environ.get(named)

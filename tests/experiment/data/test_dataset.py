@@ -14,9 +14,9 @@ from dbdyno.experiment.data import dataset
 from dbdyno.experiment.data.dataset import (
     RECORD,
     LoadRecord,
-    digest_or_empty,
     ensure_dataset,
     folder_of,
+    looked_at,
     read_record,
     write_record,
 )
@@ -100,13 +100,13 @@ def sparing(tmp_path, monkeypatch, world):
 
     def digest(plan, server):
         order.append("digest")
-        return "abc"
+        return "abc", {}
 
     instance = FakeInstance(world, ServerSpec("a", making.A), tmp_path / "a")
     instance.server = Sparing(world, "a")
     monkeypatch.setattr(instance, "snapshot", lambda: order.append("snapshot"))
     monkeypatch.setattr(instance, "start", lambda: instance.server)
-    monkeypatch.setattr(dataset, "digest_or_empty", digest)
+    monkeypatch.setattr(dataset, "looked_at", digest)
 
     def load(rows):
         monkeypatch.setattr(dataset, "_load", lambda context, server: rows(order))
@@ -214,7 +214,7 @@ def test_a_whole_number_is_taken_however_it_is_written(row):
     "row", [(), ("1000",), ("1000", "77.5"), ("x", "77"), ("1000", "nan"), ("1", "1e999999999")]
 )
 def test_an_answer_of_anything_else_is_no_digest(row):
-    assert digest_or_empty(plan(tables=1, rows=1000), Server(row)) == ""
+    assert looked_at(plan(tables=1, rows=1000), Server(row)) == ("", {})
 
 
 class Named:
@@ -249,6 +249,12 @@ def test_large_tables_are_asked_for_in_pieces_that_are_added_up(monkeypatch):
     assert take(plan(tables=1, rows=1000), Server(("1000", "18"))) == pieces
 
 
+def test_tables_with_fewer_rows_than_were_sent_are_named():
+    two = plan(tables=2, rows=500)
+    _, short = looked_at(two, Server(("375", "5"), ("500", "6")))
+    assert short == {"sbtest1": 375}
+
+
 def test_tables_are_those_of_the_layout():
     server = Server(("10", "1"))
     take(plan(layout="legacy_one", tables=1, rows=10), server)
@@ -258,16 +264,16 @@ def test_tables_are_those_of_the_layout():
 def test_it_is_kept_beside_the_snapshot_with_the_loads_name(tmp_path):
     folder = tmp_path / "instance"
     assert read_record(folder) == LoadRecord()
-    write_record(folder, "abc")
+    write_record(folder, "abc", {"sbtest1": 375})
     first = read_record(folder)
-    assert first.rows == "abc"
-    write_record(folder, "abc")
+    assert (first.rows, first.short) == ("abc", {"sbtest1": 375})
+    write_record(folder, "abc", {})
     assert read_record(folder).name != first.name
     (folder / RECORD).write_text("[1]")
     assert read_record(folder) == LoadRecord()
 
 
 def test_a_server_that_does_not_answer_leaves_it_open():
-    assert digest_or_empty(plan(tables=1, rows=10), Server()) == ""
+    assert looked_at(plan(tables=1, rows=10), Server()) == ("", {})
     with pytest.raises(ServerError):
         take(plan(tables=1, rows=10), Server())

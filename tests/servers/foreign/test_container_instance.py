@@ -19,7 +19,7 @@ class Client:
 
     orders, refuse = [], ""
 
-    def __init__(self, label, place, who):
+    def __init__(self, label, place, who, database=""):
         self.label, self.who = label, who
 
     def try_login(self):

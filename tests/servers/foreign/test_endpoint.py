@@ -32,7 +32,7 @@ def clients(monkeypatch):
         )
         for number, host in enumerate("ab", 5)
     }
-    monkeypatch.setattr(module, "MysqlClient", lambda label, place, who: made[place.host])
+    monkeypatch.setattr(module, "MysqlClient", lambda label, place, *_: made[place.host])
     return made
 
 
@@ -51,7 +51,7 @@ def test_two_servers_are_asked_as_one(server):
 
 
 def test_one_that_is_silent_is_named(server, clients):
-    clients["b"].ready, clients["b"].answers = False, {}
+    clients["b"].ready = False
     with pytest.raises(ServerError, match="tidb: nobody answers at b:2"):
         server.login()
     assert not server.alive()
@@ -72,6 +72,13 @@ def test_stopping_logs_out_of_all(server, clients):
 def test_counters_are_added_but_the_shortest_uptime_counts():
     first = {"Questions": 3.0, "Uptime": 100.0, "Only_here": 1.0}
     assert added([first, {"Questions": 4.0, "Uptime": 7.0}]) == {"Questions": 7, "Uptime": 7}
+
+
+def test_a_session_enters_the_database_of_the_endpoint(monkeypatch):
+    made = []
+    monkeypatch.setattr(module, "MysqlClient", lambda *args: made.append(args))
+    EndpointServer("tidb", TWO, Credentials("u", "secret"), "d")
+    assert [args[-1] for args in made] == ["d", "d"]
 
 
 REFERENCE = "mysql://bench@db1:4000,db2:4000/sbtest"
@@ -105,7 +112,7 @@ def instance(monkeypatch, tmp_path):
     monkeypatch.setenv("DB", "secret-4711")
     monkeypatch.setattr(module.EndpointInstance, "dataset_type", Dataset)
     monkeypatch.setattr(module.EndpointServer, "login", lambda self: None)
-    monkeypatch.setattr(module, "MysqlClient", lambda label, place, who: FakeClient())
+    monkeypatch.setattr(module, "MysqlClient", lambda label, place, *_: FakeClient())
     spec = ServerSpec("tidb", REFERENCE, password_env="DB", dataset="abc")
     return open.instance(spec, tmp_path / "x", str)
 
@@ -199,12 +206,13 @@ class Database:
 
     def __init__(self, **tables):
         self.exists, self.tables, self.mark = bool(tables), dict(tables), None
+        self.is_entered = self.exists  # at the login
 
     def ask(self, sql):
         if sql.startswith("SELECT 1 FROM information_schema.schemata"):
             return [("1",)] if self.exists else []
-        if sql == "CREATE DATABASE `d`":
-            self.exists = True
+        if sql in {"CREATE DATABASE `d`", "USE `d`"}:
+            self.exists, self.is_entered = True, sql.startswith("USE")
         elif sql.startswith("SELECT table_name"):
             return [(name,) for name in [*self.tables, *([MARK] if self.mark is not None else [])]]
         elif match := re.fullmatch(r"SELECT MAX\(id\) FROM `d`\.`(\w+)`", sql):
@@ -249,6 +257,7 @@ def test_rows_are_ours_once_they_are_loaded():
     assert of(database).trouble() == NOT_LOADED
     of(database).begin()
     assert database.exists
+    assert database.is_entered
     database.tables |= {"sbtest1": 500, "sbtest2": 500, "notes": 3}
     assert of(database).trouble() == NOT_LOADED  # a lab that was killed while loading
     of(database).finish()

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from dbdyno import _engine
@@ -41,6 +42,7 @@ from dbdyno.servers.base import (
     rows_of,
 )
 from dbdyno.servers.foreign.endpoint import MARK
+from dbdyno.servers.reference import is_endpoint
 
 SYSTEMS: Final = "systems"
 """Folder of the servers' loads, in a workspace or in the cache."""
@@ -105,13 +107,15 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
         with server.loading() if isinstance(server, Loading) else nullcontext():
             _load(context, server)
         context.progress.stage(f"{label}: taking a digest of the rows")
-        write_record(instance.folder, digest_or_empty(context.plan, server))
+        write_record(instance.folder, *looked_at(context.plan, server))
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _server_died(label, server, error) from error
         server.kill()  # half a dataset is of no use to anybody
         raise
-    context.progress.stage(f"{label}: copying the dataset aside")
+    is_ours = not is_endpoint(instance.spec.reference)
+    doing = "copying the dataset aside" if is_ours else "noting the loaded tables"
+    context.progress.stage(f"{label}: {doing}")
     server.stop(WRITTEN_OUT_S)
     instance.snapshot()
 
@@ -308,15 +312,17 @@ class LoadRecord(NamedTuple):
     Attributes:
         rows: digest of its rows; empty for an endpoint's own tables.
         name: time of loading.
+        short: rows of each table with fewer than it was sent.
     """
 
     rows: str = ""
     name: str = ""
+    short: Mapping[str, int] = MappingProxyType({})
 
 
-def write_record(folder: Path, digest: str) -> None:
+def write_record(folder: Path, digest: str, short: Mapping[str, int]) -> None:
     """Write the record of a new load, before its snapshot is taken."""
-    record = LoadRecord(digest, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}")
+    record = LoadRecord(digest, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}", dict(short))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).write_text(json.dumps(record._asdict()))
 
@@ -325,14 +331,22 @@ def read_record(folder: Path) -> LoadRecord:
     """The stored record, or an empty record without a readable file."""
     try:
         stored = json.loads((folder / RECORD).read_text())
-        return LoadRecord(str(stored["rows"]), str(stored["name"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        short = {str(name): int(rows) for name, rows in stored.get("short", {}).items()}
+        return LoadRecord(str(stored["rows"]), str(stored["name"]), short)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return LoadRecord()
 
 
-def digest_or_empty(plan: Plan, server: Server) -> str:
-    """The digest of the plan's tables; empty where the server has no answer of whole numbers."""
+def looked_at(plan: Plan, server: Server) -> tuple[str, dict[str, int]]:
+    """Digest of the plan's tables, and the rows of those with fewer than were sent.
+
+    Both are empty where the server has no answer of whole numbers.
+    """
     try:
-        return digest(tables(plan, server))
+        held = tables(plan, server)
     except ServerError:
-        return ""
+        return "", {}
+    own = set(table_names(plan))
+    return digest(held), {
+        name: rows for name, rows, _ in held if name in own and rows < plan.dataset.rows
+    }

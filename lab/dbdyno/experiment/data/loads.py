@@ -165,6 +165,7 @@ class SystemLoads:
         dataset.ensure_dataset(context, instance)
         loaded = dataset.read_record(instance.folder)
         context.dataset[label], context.loads[label] = loaded.rows, loaded.name
+        context.rows_short[label] = dict(loaded.short)
         return not was_there
 
     def _chosen(self, locks: ExitStack) -> list[Path]:

@@ -20,6 +20,7 @@ from dbdyno.servers.base import Replicated, Server
 
 EARLY_S: Final = 0.005
 """A wait may end this much too early."""
+UPTIME: Final = "Uptime"
 STATEMENTS: Final = "Questions"
 """A counter that only grows, a sum over sessions."""
 
@@ -97,6 +98,10 @@ class WindowCounters:
             for name, value in end.status.items()
             if name in begin.status
         }
+
+    def uptime_s(self) -> float | None:
+        """Seconds since the server's start at the last reading; None if unknown."""
+        return self._edges[-1].status.get(UPTIME) if self._edges else None
 
     def read_at_s(self) -> tuple[float, ...]:
         """Seconds of load of each reading's request and answer: four numbers.

@@ -88,7 +88,7 @@ class EndpointServer:
         self._summary = StatementSummary()
 
     def _client(self, label: str, place: Endpoint) -> Client:
-        return MysqlClient(label, place, self.credentials)
+        return MysqlClient(label, place, self.credentials, self.database)
 
     def _numbers(self, client: Client) -> dict[str, float]:
         return numbers(rows_of(client, "SHOW GLOBAL STATUS", 2))
@@ -177,10 +177,8 @@ class EndpointServer:
         return {name: value for name, value in counters.items() if name in LEAST}
 
     def alive(self) -> bool:
-        try:
-            return all(client.ask("SELECT 1") == [("1",)] for client in self._clients)
-        except ServerError:
-            return False
+        """True if every server answers, if only with an error of its own."""
+        return all(client.is_answered() for client in self._clients)
 
     def last_words(self) -> str:
         """Empty: its log is not ours to read."""
@@ -241,7 +239,7 @@ class EndpointDataset:
         """
         wanted = f"SELECT 1 FROM information_schema.schemata WHERE schema_name = '{self._schema}'"
         if not self._server.ask(wanted):
-            self._server.ask(f"CREATE DATABASE {self._quoted(self._schema)}")
+            self._create()
         foreign = self._foreign()
         if foreign:
             raise ServerError(
@@ -252,6 +250,12 @@ class EndpointDataset:
                 hint="name another database in the reference, or drop these tables yourself",
             )
         self._write(LOADING, self._of_scripts())
+
+    def _create(self) -> None:
+        """Create the database and enter it, as the session's login could not."""
+        name = self._quoted(self._schema)
+        self._server.ask(f"CREATE DATABASE {name}")
+        self._server.ask(f"USE {name}")
 
     def _foreign(self) -> list[str]:
         """Tables that loading might drop and that dbdyno did not make."""

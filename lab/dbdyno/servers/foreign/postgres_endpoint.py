@@ -40,6 +40,9 @@ class PostgresDataset(EndpointDataset):
     schema = "public"
     analyze = "ANALYZE"
 
+    def _create(self) -> None:
+        self._server.ask(f"CREATE SCHEMA {self._quoted(self._schema)}")
+
     def data_bytes(self) -> int:
         return count_of(
             self._server,

@@ -15,10 +15,16 @@ ORDERS: Final = ("SET NAMES utf8mb4", "SET autocommit = 1")
 
 
 class MysqlClient(Client):
-    """A session without a default database: the load's may not exist yet."""
+    """A session that enters its database, if any is given, as soon as it exists.
 
-    def __init__(self, label: str, endpoint: Endpoint, who: Credentials) -> None:
-        super().__init__(label, MYSQL, endpoint, who, orders=ORDERS)
+    Some servers refuse statements without a default database, even where they name it.
+    """
+
+    def __init__(
+        self, label: str, endpoint: Endpoint, who: Credentials, database: str = ""
+    ) -> None:
+        entry = f"USE `{database}`" if database else ""
+        super().__init__(label, MYSQL, endpoint, who, orders=ORDERS, entry=entry)
 
     def another(self) -> MysqlClient:
         """A second connection for the same user, whose questions need not wait for the first."""

@@ -45,7 +45,8 @@ def sealed(password: str) -> str:
 
 
 class PostgresClient(Client):
-    """A session whose server itself ends a question that takes too long.
+    """A session whose server itself ends a question that takes too long, unless it is foreign: a
+    pooler may pass a session with its settings on to another client.
 
     Args:
         database: the session's own, the default for names without a schema.
@@ -60,7 +61,7 @@ class PostgresClient(Client):
         database: str,
         answer_s_max: float = ANSWER_S_MAX,
     ) -> None:
-        orders = (limited_to(answer_s_max),)
+        orders = () if endpoint.is_foreign else (limited_to(answer_s_max),)
         super().__init__(label, PGSQL, endpoint, who, database, orders)
         self.answer_s_max = answer_s_max + BEYOND_S
 

@@ -53,6 +53,16 @@ def test_uptime_must_have_grown_by_the_window(uptime_s, level):
         assert (found.values["uptime_s"], found.values["window_s"]) == (uptime_s, 10)
 
 
+@pytest.mark.parametrize(
+    ("end_s", "level"), [(None, None), (0.0, None), (900.0, None), (4.0, Level.VOID)]
+)
+def test_an_uptime_that_does_not_move_is_a_restart_only_if_it_is_young(end_s, level):
+    made = making.measurement(window_s=10, warmup_s=2, status={"Uptime": 0.0})
+    server = made.server.model_copy(update={"uptime_s": end_s})
+    found = course.server_restarted(making.changed(made, server=server), PLAN)
+    assert (found and found.level) == level
+
+
 def test_second_without_events_is_a_stall():
     made = making.measurement(rates=(1000,) * 4 + (0,) + (1000,) * 5)
     found = course.stall(made, PLAN)

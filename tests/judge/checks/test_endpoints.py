@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from dbdyno.judge.checks import design
 from dbdyno.judge.finding import Level
+from dbdyno.measurement.measurement import Measurement, ServerFacts
 from dbdyno.measurement.metric import TABLE
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import A
+
+BEGIN = datetime.fromisoformat("2026-11-21T06:00:00+00:00")
+NOTHING = ServerFacts(version="", settings={}, status={}, cpu_s=0.0)
 
 
 def plan() -> Plan:
@@ -33,6 +39,38 @@ def test_a_balancer_is_named() -> None:
     text = str(evidence(found))
     assert "did not see its processes, disks and other clients" in text
     assert "db1:3306: a balancer before several servers" in text
+
+
+def seen(*uptimes_s: float, block: int = 0, moves: float = 12.0) -> list[Measurement]:
+    """Trials of the endpoint, 100 s apart, each with the uptime at its end."""
+    made = []
+    for number, uptime_s in enumerate(uptimes_s):
+        one = making.measurement("cloud", threads=number + 1, block=block)
+        facts = {"uptime_s": uptime_s, "status": {**one.server.status, "Uptime": moves}}
+        server = one.server.model_copy(update=facts)
+        began = (BEGIN + timedelta(seconds=100 * number)).isoformat()
+        made.append(making.changed(one, server=server, started_at=began))
+    return made
+
+
+def test_an_endpoint_that_was_restarted_within_a_block_is_told() -> None:
+    crashed = seen(757, 17)
+    (found,) = design.split_block(crashed, plan())
+    assert (found.check, found.level, found.system) == ("split-block", Level.DOUBTFUL, "cloud")
+    values = {"case": "restarted", "system": "cloud", "block": 1, "uptime_s": 17, "since_s": 112}
+    assert found.values == values
+    failed = making.changed(crashed[0], failure="the load broke off", server=NOTHING)
+    assert len(list(design.split_block([failed, crashed[1]], plan()))) == 1
+    assert found.values["since_s"] == 112
+
+
+def test_an_uptime_that_goes_on_or_is_anothers_is_no_restart() -> None:
+    assert not list(design.split_block(seen(757, 857, 957), plan()))
+    assert not list(design.split_block(seen(12, 112), plan()))  # begun just before
+    assert not list(design.split_block(seen(757, 300), plan()))  # behind a balancer
+    assert not list(design.split_block(seen(0, 0, moves=0.0), plan()))
+    apart = [seen(757)[0], seen(0, 17, block=1)[1]]
+    assert not list(design.split_block(apart, plan()))
 
 
 def test_servers_of_our_own_are_no_doubt() -> None:

@@ -132,6 +132,19 @@ def test_other_rows_take_a_system_away():
     assert [verdict.word for verdict in judged.verdicts] == [Word.VOID]
 
 
+def test_a_system_that_lacks_rows_is_blamed_though_it_is_the_baseline():
+    lacking = [
+        making.changed(one, rows_short={"sbtest1": 375}) if one.dataset == "a" else one
+        for one in with_rows(*("a", "b") * 3)
+    ]
+    (found,) = work.unequal_dataset(lacking, PLAN)
+    assert (found.level, found.system) == (Level.VOID, making.A)
+    short = {"case": "short", "tables": {"sbtest1": 375}, "sent": PLAN.dataset.rows}
+    assert found.values == {**short, "system": making.A}
+    # servers that number rows with gaps hold the same ones
+    assert list(work.unequal_dataset([lacking[0], lacking[2]], PLAN)) == []
+
+
 def test_rows_that_changed_within_the_run_take_it_away():
     found = list(work.unequal_dataset(with_rows("a", "a", "a", "a", "c", "a"), PLAN))
     assert [finding.system for finding in found] == [making.A, making.B]

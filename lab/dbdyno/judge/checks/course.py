@@ -48,10 +48,11 @@ def server_restarted(measurement: Measurement, plan: Plan) -> Finding | None:
 
     Where the times of the two readings are known, they set the bounds: a stalled server may answer
     the first only when the second is due. Too large a growth means counters over another span than
-    the window, so they prove nothing.
+    the window, so they prove nothing. Some servers have an uptime that never moves, which proves
+    nothing either.
     """
-    uptime_s = measurement.server.status.get("Uptime")
-    if uptime_s is None:
+    uptime_s, end_s = measurement.server.status.get("Uptime"), measurement.server.uptime_s
+    if uptime_s is None or (uptime_s == 0 and not 0 < (end_s or 0) < measurement.load_s):
         return None
     least_s = measurement.window_s - UPTIME_SHORT_S
     most_s = measurement.window_s + measurement.warmup_s + UPTIME_LONG_S

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from dbdyno.judge.checks.course import UPTIME_SHORT_S
 from dbdyno.judge.finding import Finding, Level, on_trial
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.known import Fact, known_of
@@ -141,6 +142,8 @@ def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterat
 def split_block(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: a block was broken off, by a pause or by a server restart."""
     yield from _paused(measurements)
+    for system in known_of(plan)[Fact.OTHERS]:
+        yield from _restarted([m for m in measurements if m.trial.system == system])
     if plan.procedure.restart == "block":
         yield from _started_again(measurements)
 
@@ -161,6 +164,32 @@ def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:
                     level=Level.DOUBTFUL,
                     values={"case": "started-again", "arm": arm, "block": block + 1},
                 )
+
+
+def _restarted(measurements: Sequence[Measurement]) -> Iterator[Finding]:
+    """Blocks of an endpoint whose server is younger than the time since the trial before.
+
+    An uptime that never moves proves nothing.
+    """
+    timed = [(began_s, m) for m in measurements if (began_s := m.started_s) is not None]
+    timed.sort(key=lambda one: one[0])
+    for (first_s, before), (began_s, after) in pairwise(timed):
+        uptime_s, since_s = after.server.uptime_s, began_s + after.load_s - first_s
+        if before.trial.block != after.trial.block or not after.server.status.get("Uptime"):
+            continue
+        if uptime_s is not None and uptime_s < since_s - UPTIME_SHORT_S:
+            yield Finding(
+                check="split-block",
+                level=Level.DOUBTFUL,
+                values={
+                    "case": "restarted",
+                    "system": after.trial.system,
+                    "block": after.trial.block + 1,
+                    "uptime_s": uptime_s,
+                    "since_s": since_s,
+                },
+                system=after.trial.system,
+            )
 
 
 def _paused(measurements: Sequence[Measurement]) -> Iterator[Finding]:

@@ -117,28 +117,37 @@ def step_undone(measurement: Measurement, plan: Plan) -> Finding | None:
 
 
 def unequal_dataset(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
-    """Void: a system held other rows than the baseline (docs/reference/findings.md, dataset
-    equality).
+    """Void: a system held other rows than were sent to it, or than the first that has all of them
+    (docs/reference/findings.md, dataset equality).
 
     Digests were taken after the rows had been loaded; a system without a digest is not judged.
     """
     held: dict[str, set[str]] = {}
+    short: dict[str, dict[str, int]] = {}
     for measurement in measurements:
         if measurement.failure is None and measurement.dataset:
-            held.setdefault(measurement.trial.system, set()).add(measurement.dataset)
-    baseline = plan.systems[0].label
+            label = measurement.trial.system
+            held.setdefault(label, set()).add(measurement.dataset)
+            short.setdefault(label, {}).update(measurement.rows_short)
+    digests = {digest for rows in held.values() for digest in rows}
+    if len(digests) <= 1 or plan.systems[0].label not in held:
+        return
+    labels = (system.label for system in plan.systems)
+    baseline = next((one for one in labels if one in held and not short[one]), "")
     wanted = held.get(baseline, set())
     for system, rows in held.items():
-        if not wanted or (rows == wanted and len(rows) == 1):
+        if not short[system] and rows == wanted and len(rows) == 1:
             continue
+        of_digest = {"baseline": baseline, "digests_of_baseline": sorted(wanted)}
+        seen = dict(list(short[system].items())[:NAMED_MAX])
+        about = (
+            {"case": "short", "tables": seen, "sent": plan.dataset.rows}
+            if seen
+            else {"case": "digest", "digests": sorted(rows), **of_digest}
+        )
         yield Finding(
             check="unequal-dataset",
             level=Level.VOID,
-            values={
-                "system": system,
-                "digests": sorted(rows),
-                "baseline": baseline,
-                "digests_of_baseline": sorted(wanted),
-            },
+            values={"system": system, **about},
             system=system,
         )

@@ -195,15 +195,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "retries": Telling(
         (DOUBTFUL, NOTE),
-        "over 0.1 % of the transactions were retried after a deadlock or a lock wait timeout; a "
-        "note if fewer were",
-        lambda values: say(
-            "{again} had to be retried after a deadlock or a lock wait timeout, {share:.3%} of "
-            "all (limit {limit:.1%}); throughput counts only successful ones",
-            again=count(values["events"], "transaction"),
-            share=values["share"],
-            limit=values["limit"],
-        ),
+        "over 0.1 % of the transactions were retried after an error such as a deadlock, a lock "
+        "wait timeout or a write conflict; a note if fewer were",
+        lists.retries,
         phrase("use more rows or fewer connections, unless you want to compare contention"),
     ),
     "client-bound": Telling(
@@ -319,8 +313,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
-        "the server's uptime grew by over 2 s less than the measured window lasted; doubtful: by "
-        "over 5 s more than warm-up and window together",
+        "the server's uptime grew by over 2 s less than the measured window lasted (one that never "
+        "moves is not judged); doubtful: by over 5 s more than warm-up and window together",
         phrase(
             "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s"
             " ({least_s:.0f} to {most_s:.0f} s expected)"
@@ -378,11 +372,16 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (DOUBTFUL,),
         "more than half an hour, and ten times as long as usual, passed between two trials of a "
         "block; or, after an interrupt or a failed trial, one system's server was restarted "
-        "between its cells and another's was not",
+        "between its cells and another's was not; or the server of an endpoint was up for less "
+        "than the time since the block's trial before",
         {
             "started-again": phrase(
                 "the server of {arm} was restarted within block {block}: its later cells began on "
                 "a cold server, those of the other systems on a warm one"
+            ),
+            "restarted": phrase(
+                "the server of {system} was restarted within block {block}, or another answered: "
+                "it had been up for {uptime_s:.0f} s, and {since_s:.0f} s before it was in use"
             ),
             "paused": phrase(
                 "{hours:.1f} h passed between two trials of block {block}; {usual_s:.0f} s are "
@@ -391,6 +390,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         },
         {
             "started-again": phrase("measure again with one block more"),
+            "restarted": phrase("measure again with one block more"),
             "paused": phrase("the machine may have changed; measure again with one block more"),
         },
     ),
@@ -484,9 +484,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-dataset": Telling(
         (VOID,),
-        "after loading, a system held other rows than the baseline, as the digests of the rows "
-        "tell",
-        phrase("digest of the rows of {system}: {digests}; of {baseline}: {digests_of_baseline}"),
+        "after loading, a system held fewer rows than it was sent, or other rows (by digest) than "
+        "the first system that holds all",
+        lists.unequal_dataset,
         phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
         {Fact.OTHERS: phrase("drop its tables at the endpoint, and begin a new run")},
     ),

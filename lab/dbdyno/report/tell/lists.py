@@ -31,6 +31,17 @@ def errors(values: Values) -> Said:
     )
 
 
+def retries(values: Values) -> Said:
+    """Evidence of `retries`."""
+    return say(
+        "{again} had to be retried after an error such as a deadlock or a write conflict, "
+        "{share:.3%} of all (limit {limit:.1%}); throughput counts only successful ones",
+        again=count(values["events"], "transaction"),
+        share=values["share"],
+        limit=values["limit"],
+    )
+
+
 def stands_still(values: Values) -> Said:
     """Evidence of `stands-still`."""
     parts = [
@@ -89,6 +100,25 @@ def rows_not_kept(values: Values) -> Said:
         "{seen}",
         wanted=values["rows"],
         seen=listed(has) if tables else say("the same number, but other rows"),
+    )
+
+
+def unequal_dataset(values: Values) -> Said:
+    """Evidence of `unequal-dataset`."""
+    if values["case"] == "digest":
+        return say(
+            "digest of the rows of {system}: {digests}; of {baseline}: {digests_of_baseline}",
+            system=values["system"],
+            digests=list_of(values["digests"]),
+            baseline=values["baseline"],
+            digests_of_baseline=list_of(values["digests_of_baseline"]),
+        )
+    tables = (say("{table}: {rows}", table=t, rows=rows) for t, rows in values["tables"].items())
+    return say(
+        "{system} was sent {sent:,} rows for each table and holds fewer of their ids: {tables}",
+        system=values["system"],
+        sent=values["sent"],
+        tables=listed(tables),
     )
 
 

@@ -117,6 +117,16 @@ def test_a_label_with_a_colon_takes_its_own_setting() -> None:
     assert plan.system("mysql:5.7.22").settings == {}
 
 
+def test_a_setting_of_an_endpoint_is_a_mistake_of_the_option() -> None:
+    systems = ("a=mysql:8.0.15", "b=mysql://u@h/d")
+    asked = {**GOOD, "systems": systems, "settings": ("sync_binlog=1",)}
+    with pytest.raises(PlanError) as caught:
+        read(asked, lambda reference: None)
+    (mistake,) = caught.value.mistakes
+    assert mistake.place == "--set"
+    assert mistake.message.startswith("the settings of an endpoint are its owner's")
+
+
 def test_a_workload_takes_its_options_behind_its_name() -> None:
     plan = plan_of(workload=("oltp_read_write --range-size=10 --skip-trx",))
     assert plan.workloads[0].options == {"range_size": 10, "skip_trx": True}

@@ -86,6 +86,8 @@ SHORT_WAYS = {
     "trial: {warmup: 500ms, window: 1h}": "trial: {warmup_s: 0.5, window_s: 3600}",
     "design: {budget: 2h}": "design: {budget_s: 7200}",
     "procedure: {settle_cap: 1m}": "procedure: {settle_cap_s: 60}",
+    "procedure: {retry_errors: 9001}": "procedure: {retry_errors: ['9001']}",
+    "procedure: {retry_errors: [40003, 0A000]}": "procedure: {retry_errors: ['40003', '0A000']}",
     "network: {client: 0.8ms, replica: 1s}": "network: {client_ms: 0.8, replica_ms: 1000}",
     "network: {client_ms: 0.8ms, replica: 0}": "network: {client_ms: 0.8, replica_ms: 0}",
     "settings: {thread_pool: on}": "settings: {thread_pool: ['on']}",

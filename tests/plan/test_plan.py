@@ -45,11 +45,51 @@ def test_a_workload_is_labelled_by_its_name_unless_told_otherwise() -> None:
         ({"systems": []}, "at least 1 item"),
         ({"workloads": ["a", "a"]}, "label used twice: a"),
         ({"load": {"threads": [8, 8]}}, "each level once"),
+        ({"procedure": {"retry_errors": ["deadlock"]}}, "should match pattern"),
     ],
 )
 def test_nonsense_is_no_plan(changed: dict[str, object], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         Plan.model_validate({**making.plan().model_dump(), **changed})
+
+
+ENDPOINT = {"label": "cloud", "reference": "mysql://u@h/d"}
+
+
+@pytest.mark.parametrize(
+    ("own", "changed", "place"),
+    [
+        ({"settings": {"sync_binlog": 1}}, {}, "systems[1].settings"),
+        (
+            {"workload_settings": {"oltp_read_write": {"sync_binlog": 1}}},
+            {"procedure": {"restart": "cell"}},
+            "systems[1].workload_settings",
+        ),
+        ({}, {"settings": {"durability": ["double-1", "0/2"]}}, "settings: durability"),
+        ({}, {"settings": {"own": {"x": {"a": {"k": 1}, "b": {}}}}}, "settings: x"),
+    ],
+)
+def test_settings_of_an_endpoint_are_refused_with_the_way_that_there_is(
+    own: dict[str, object], changed: dict[str, object], place: str
+) -> None:
+    systems = [making.A, {**ENDPOINT, **own}]
+    document = {"systems": systems, "workloads": ["oltp_read_write"], **changed}
+    with pytest.raises(ValidationError) as caught:
+        Plan.model_validate(document)
+    assert f"{place}: the settings of an endpoint are its owner's" in str(caught.value)
+    assert "list cloud twice, with `after_start: [SET GLOBAL …]`" in str(caught.value)
+
+
+def test_what_a_plan_can_set_of_an_endpoint_is_accepted() -> None:
+    twice = [
+        {**ENDPOINT, "label": mode, "after_start": [f"SET GLOBAL tidb_txn_mode = '{mode}'"]}
+        for mode in ("optimistic", "pessimistic")
+    ]
+    load = {"prepared_statements": ["on", "off"]}
+    plan = Plan.model_validate(
+        {"systems": twice, "workloads": ["oltp_read_write"], "settings": load}
+    )
+    assert [one.label for one in plan.systems] == ["optimistic", "pessimistic"]
 
 
 NUMBERS: dict[str, tuple[str, ...]] = {

@@ -201,6 +201,8 @@ def _mistake(error: ErrorDetails) -> PlanMistake:
         where = (message.partition(":")[0],)
         message = message.removeprefix(f"{where[0]}: ")
     place = PLACES.get(where[:2]) or PLACES.get(where[:1]) or where[0]
+    if place.endswith("].settings"):
+        return PlanMistake("--set", message)
     if place == "SYSTEM" and message.startswith("label used twice"):
         message += "; NAME=REFERENCE gives a system another"
     if isinstance(error["input"], str):

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from dbdyno.errors import PlanMistake, UsageError
 from dbdyno.plan.document import SCALES, Document, Path, place
 from dbdyno.plan.fleet import ROLE_PATTERN
-from dbdyno.plan.plan import NOT_COMPARED, Plan
+from dbdyno.plan.plan import CODE_PATTERN, NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
 from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, model_in, named, short_keys
 from dbdyno.plan.systems import LABEL_PATTERN, labelled
@@ -70,6 +70,7 @@ _PATTERNS = {
     ROLE_PATTERN: "must be up to 63 letters, digits and . _ -",
     AXIS_PATTERN: "must be up to 32 lowercase letters, digits and _, beginning with a letter",
     COLUMN_PATTERN: "must be the name of a table and of its column, such as jobs.id",
+    CODE_PATTERN: "must be an error number of MySQL or an SQLSTATE, such as 9007 or 40001",
     NAME_PATTERN: "must be up to 63 letters, digits and _, beginning with a letter or _",
     VALUE_PATTERN: (
         "must be up to 32 letters, digits and . _ : + % / -, beginning with a letter or digit"

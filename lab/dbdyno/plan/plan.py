@@ -21,16 +21,18 @@ from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.load import RUNGS_MAX, LoadPlan
 from dbdyno.plan.publication import PublishedPlan
-from dbdyno.plan.settings import SettingsPlan, axes, setting_names
+from dbdyno.plan.settings import OF_THE_LOAD, SettingsPlan, axes, setting_names
 from dbdyno.plan.spelling import (
     LISTED,
     MILLISECONDS,
     PERCENT,
     SECONDS,
     TEXT,
+    WHOLE,
     Short,
     listed,
     named,
+    text,
 )
 from dbdyno.plan.systems import Comparison, SystemPlan, comparisons_of, labelled
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables, known_workloads
@@ -224,6 +226,10 @@ class DesignPlan(FiniteNoun):
         return self.decide == "workload" or (self.decide is None and cells > CELLS_FEW)
 
 
+CODE_PATTERN = r"^([1-9][0-9]{0,4}|[0-9A-Z]{5})$"
+ErrorCode = Annotated[str, Field(pattern=CODE_PATTERN), Short(text, WHOLE)]
+
+
 class ProcedurePlan(FiniteNoun):
     """Steps before trials, and how the load is sent.
 
@@ -238,6 +244,8 @@ class ProcedurePlan(FiniteNoun):
         settle_cap_s: longest wait between two trials for the server to write out and purge the
             changes of the last trial: seconds, or a time such as 1m; 0, the default, for no wait.
         prepared_statements: send the load as prepared statements; true by default.
+        retry_errors: error codes after which a transaction is retried, besides deadlocks, lock wait
+            timeouts and write conflicts: MySQL's numbers, PostgreSQL's SQLSTATEs.
         pin: CPU cores of the generator, by number; local servers get the others. Empty, the
             default, for no pinning.
     """
@@ -248,6 +256,7 @@ class ProcedurePlan(FiniteNoun):
     purge_binlogs: bool = False
     settle_cap_s: Annotated[float, Field(ge=0, le=SECONDS_MAX), SECONDS] = 0
     prepared_statements: bool = True
+    retry_errors: Annotated[tuple[ErrorCode, ...], LISTED] = ()
     pin: tuple[Annotated[int, Field(ge=0, le=CORE_MAX)], ...] = ()
 
 
@@ -359,12 +368,27 @@ class Plan(FiniteNoun):
             if unknown:
                 known = ", ".join(sorted(labels))
                 raise ValueError(f"{place}: no workload {unknown[0]!r}; there are {known}")
-            if system.workload_settings and system.is_endpoint:
-                raise ValueError(
-                    f"{place}: the settings of an endpoint are its owner's; write them as notes"
-                )
             if system.workload_settings and self.procedure.restart != "cell":
                 raise ValueError(f"{place}: take a start for each cell: procedure: restart: cell")
+        return self
+
+    @model_validator(mode="after")
+    def _endpoints_keep_their_settings(self) -> Plan:
+        """An endpoint has no start that could be given settings."""
+        varied = [axis for axis in axes(self.settings) if axis != OF_THE_LOAD]
+        for at, system in enumerate(self.systems):
+            own = {
+                f"systems[{at}].settings": system.settings,
+                f"systems[{at}].workload_settings": system.workload_settings,
+                f"settings: {''.join(varied[:1])}": varied,
+            }
+            place = next((place for place, is_given in own.items() if is_given), None)
+            if system.is_endpoint and place is not None:
+                raise ValueError(
+                    f"{place}: the settings of an endpoint are its owner's; to compare two, list"
+                    f" {system.label} twice, with `after_start: [SET GLOBAL …]` in each; for the"
+                    " report, write others as notes"
+                )
         return self
 
     @model_validator(mode="after")

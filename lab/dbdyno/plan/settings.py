@@ -21,6 +21,8 @@ from dbdyno.plan.spelling import LISTED, WHOLE, Short, share_of, text
 OptionValue = bool | int | float | str
 SettingValue = OptionValue | tuple[OptionValue, ...]
 """Value of a configuration key; several values are several lines of the file."""
+OF_THE_LOAD: Final = "prepared_statements"
+"""The axis of the load alone; servers have no key for it."""
 DEFAULT = "default"
 """Name of the setting of a plan without axes."""
 

@@ -73,6 +73,8 @@ def status(outcome: CommandOutcome) -> int:
 
 _STATEMENT_SHOWN = 300
 _CONNECTION_LOST = 2013
+_CONFLICTS = (3101, 8002, 8022, 8028, 9007)
+"""Write conflicts at COMMIT: of MySQL's group replication, and TiDB's."""
 
 THREAD_INIT = "`thread_init' function failed"
 COMMAND = "`sysbench.cmdline.call_command' function failed"
@@ -149,12 +151,21 @@ def _failed_query(call: str, failure: Mapping[str, Any]) -> list[str]:
 def run_failure_lines(failure: Mapping[str, Any], *, prepared: bool, driver: str) -> list[str]:
     """Lines on a run that ended early; a script's own lines stand above."""
     if failure.get("stage") == "script":
-        return [_message(failure)]
+        return [_message(failure), *_conflict_hint(_message(failure))]
+    error = _sql_error(failure)
     if driver == PGSQL:
         lines = _failed_query("PQexecPrepared()" if prepared else "PQexec()", failure)
-        return [*lines, f"`thread_run' function failed: {_sql_error(failure)}"]
-    call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
-    return [_returned(call, failure), f"`thread_run' function failed: {_sql_error(failure)}"]
+    else:
+        call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
+        lines = [_returned(call, failure)]
+    return [*lines, f"`thread_run' function failed: {error}", *_conflict_hint(error)]
+
+
+def _conflict_hint(error: str) -> list[str]:
+    """A remedy for a commit refused by a write conflict, an error beyond sysbench's defaults."""
+    code = next((code for code in _CONFLICTS if f"errno = {code}," in error), None)
+    retried = f"--mysql-ignore-errors=1213,1020,1205,{code}"
+    return [] if code is None else [f"hint: a write conflict; {retried} retries such events"]
 
 
 def _returned(call: str, failure: Mapping[str, Any]) -> str:

@@ -10,10 +10,11 @@ from dbdyno.experiment.engine.spec import (
     dataset_hash,
     prepare_spec,
     run_spec,
+    script_spec,
     table_names,
 )
 from dbdyno.experiment.schedule.order import trials_of
-from dbdyno.plan.plan import DatasetPlan, DistributionPlan
+from dbdyno.plan.plan import DatasetPlan, DistributionPlan, Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Credentials, Endpoint
@@ -58,7 +59,7 @@ def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
             "options": {"tables": 3, "table_size": 1000, "range_size": 50},
         },
         "distribution": {"name": "uniform"},
-        "ignore_errors": [1213, 1020, 1205],
+        "ignore_errors": [1213, 1020, 1205, 3101, 8002, 8022, 8028, 9007],
         "percentiles": [50, 95, 99],
     }
 
@@ -126,6 +127,24 @@ def test_a_setting_of_the_load_is_in_its_spec():
         for trial in trials_of(chosen, "r")
     }
     assert found == {"prepared_statements on": True, "prepared_statements off": False}
+
+
+@pytest.mark.parametrize(
+    ("driver", "own"), [("mysql", [9001, 40003]), ("pgsql", ["40003", "0A000"])]
+)
+def test_errors_of_a_plan_are_retried_beside_the_usual_ones(driver, own):
+    class Other(Server):
+        pass
+
+    Other.driver = driver
+    usual = run_spec(plan(), trials_of(plan(), "r")[0], Other())["ignore_errors"]
+    codes = {"retry_errors": [9001, 40003, "0A000"]}
+    asked = Plan.model_validate({**plan().model_dump(mode="json"), "procedure": codes})
+    trial = trials_of(asked, "r")[0]
+    assert run_spec(asked, trial, Other())["ignore_errors"] == [*usual, *own]
+    script = WorkloadPlan(name="x.lua", script="")
+    database = script_spec(asked, script, Other(), "run", 1)["database"]
+    assert database["ignore_errors"] == [*usual, *own]
 
 
 def test_several_servers_are_a_list_of_addresses():

@@ -11,7 +11,13 @@ from typing import Any, Final
 from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, Trial
 from dbdyno.plan.plan import DatasetPlan, Plan
-from dbdyno.plan.settings import OptionValue, SettingsPlan, SettingValue, combinations
+from dbdyno.plan.settings import (
+    OF_THE_LOAD,
+    OptionValue,
+    SettingsPlan,
+    SettingValue,
+    combinations,
+)
 from dbdyno.plan.spelling import share_of
 from dbdyno.plan.workload import WorkloadPlan, has_own_tables
 from dbdyno.servers import axes, open
@@ -24,11 +30,15 @@ DRAIN_S: Final = 30.0
 INTERVAL_S: Final = 1.0
 PREPARE_THREADS: Final = 4
 IGNORED_ERRORS: Final[dict[str, tuple[int | str, ...]]] = {
-    MYSQL: (1213, 1020, 1205),
+    MYSQL: (1213, 1020, 1205, 3101, 8002, 8022, 8028, 9007),
     PGSQL: ("40P01", "40001", "23505"),
 }
-"""Deadlock, changed row, lock wait timeout; deadlock, failed serialization, a key that is there:
-the event is begun again, as sysbench does."""
+"""Errors after which an event is retried. As in sysbench: deadlock, changed row, lock wait timeout;
+deadlock, failed serialization, an existing key. Beyond it, a commit refused by a write conflict: of
+MySQL's group replication (3101), and TiDB's four."""
+STATE_LENGTH: Final = 5
+CODE_MAX: Final = 65_535
+"""Error numbers of MySQL's protocol have 16 bits."""
 ARRIVAL: Final = "poisson"
 """Independent users: they come in bursts, as queues have to bear it."""
 STANDARD: Final = "standard"
@@ -60,9 +70,19 @@ def run_spec(plan: Plan, trial: Trial, server: Server) -> dict[str, Any]:
         "reactor": "auto",
         "prepared": prepared(plan, trial.cell),
         "distribution": plan.distribution.model_dump(mode="json"),
-        "ignore_errors": list(IGNORED_ERRORS[server.driver]),
+        "ignore_errors": _retried(plan, server),
         "percentiles": [50, 95, 99],
     }
+
+
+def _retried(plan: Plan, server: Server) -> list[int | str]:
+    """Errors after which an event is retried: MySQL's numbers, or PostgreSQL's SQLSTATEs."""
+    codes, own = plan.procedure.retry_errors, list(IGNORED_ERRORS[server.driver])
+    if server.driver == PGSQL:
+        own += [code for code in codes if len(code) == STATE_LENGTH]
+    else:
+        own += [int(code) for code in codes if code.isdecimal() and int(code) <= CODE_MAX]
+    return list(dict.fromkeys(own))
 
 
 def _what(plan: Plan, workload: WorkloadPlan, trial: Trial, server: Server) -> dict[str, Any]:
@@ -109,7 +129,7 @@ def script_spec(
         "database": {
             **_login(server),
             "prepared": is_prepared,
-            "ignore_errors": list(IGNORED_ERRORS[server.driver]),
+            "ignore_errors": _retried(plan, server),
         },
         "options": {
             "threads": threads,
@@ -237,10 +257,6 @@ def _place(endpoint: Endpoint) -> dict[str, Any]:
 # The axes are the plan's, the names of a product's variables those of `servers/axes.py`. A share of
 # the dataset is a share of the baseline's: a quarter means as many bytes of memory on every system,
 # though one may store the same rows in fewer.
-
-
-OF_THE_LOAD: Final = "prepared_statements"
-"""The axis of the load alone; servers have no key for it."""
 
 
 def values_of(settings: SettingsPlan, setting: str) -> dict[str, str]:

@@ -234,6 +234,8 @@ def _load(plan: Plan, known: Known) -> Iterator[Text]:
             limit=load.slo.limit_ms,
         )
     yield from STATEMENTS[plan.procedure.prepared_statements].of(known)
+    if codes := plan.procedure.retry_errors:
+        yield say("transactions are also retried after errors {codes}", codes=listed(codes))
     if load.generators > 1 and not plan.fleet.generators:
         yield say(
             "{generators} begin together, each a process with a part of the connections; "

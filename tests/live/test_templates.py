@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from dbdyno.experiment.data.dataset import quoted_table
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.template import examples, lua, read
 from dbdyno.plan.workload import WorkloadPlan
-from dbdyno.servers.base import Server
+from dbdyno.servers.base import PGSQL, Server
 from support import making
 from support.real_server import login
 from support.shared_servers import SharedServers
@@ -110,6 +111,36 @@ def test_a_table_may_have_capital_letters(server: Server) -> None:
         assert does(server, workload, "run", 2)["failure"] is None
     finally:
         does(server, workload, "cleanup", 1)
+
+
+def test_a_template_is_tried_on_an_endpoint_and_drops_its_tables(
+    server: Server, tmp_path: Path
+) -> None:
+    server.ask("CREATE DATABASE tried")
+    who, port = server.credentials, server.endpoint.port
+    scheme = "postgresql" if server.driver == PGSQL else "mysql"
+    reference = f"{scheme}://{who.user}@127.0.0.1:{port}/tried"
+    env = {**os.environ, "MYSQL_PWD": who.password, "PGPASSWORD": who.password}
+    wrong = tmp_path / "wrong.yaml"
+    tables = {
+        name: {"rows": 2, "columns": {"id": {"type": kind, "value": "row"}}}
+        for name, kind in (("first", "INTEGER"), ("second", "NOTYPE"))
+    }
+    wrong.write_text(json.dumps({"tables": tables, "events": {"x": {"statements": ["SELECT 1"]}}}))
+    queue = ROOT / "workloads/queue.yaml"
+    ended = [
+        subprocess.run(
+            [sys.executable, "-m", "dbdyno", "workload", "try", str(file), reference],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=env,
+        )
+        for file in (queue, wrong, queue)
+    ]
+    assert [one.returncode for one in ended] == [0, 1, 0], [one.stderr for one in ended]
+    assert ended[2].stdout.count("\n10: ") == 1
+    server.ask("DROP DATABASE tried")
 
 
 def test_a_template_is_tried_and_a_wrong_table_is_the_servers_word(tmp_path: Path) -> None:

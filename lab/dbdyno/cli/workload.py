@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ import typer
 from dbdyno import _engine
 from dbdyno.cli import options
 from dbdyno.cli.progress import noted
-from dbdyno.errors import LoadError, UsageError
+from dbdyno.errors import LoadError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan, label_of
@@ -43,15 +45,13 @@ def check(file: File) -> None:
 def try_it(
     file: File, reference: options.Reference, settings: options.ServerSettings = None
 ) -> None:
-    """Run ten events of a template on a fresh server and print them."""
+    """Run ten events of a template on a fresh server, or in an endpoint's database, and print
+    them.
+    """
     script = lua(_read(file), file.name)
     open.check(reference)
-    if is_endpoint(reference):
-        raise UsageError(
-            "a template is tried on a server of its own, not on an endpoint's tables",
-            hint="name a version, such as mysql:8.0.33 or postgres:18.6",
-        )
-    spec = ServerSpec(label_of(reference), reference, options.settings_of(settings or []))
+    own = options.settings_of(settings or [])
+    spec = ServerSpec(label_of(reference), reference, own, has_scripts=True)
     with tempfile.TemporaryDirectory(prefix="dbdyno-try-") as temporary, noted() as lines:
         folder = Path(temporary)
         folder.chmod(0o755)  # the server's user must enter it
@@ -59,10 +59,21 @@ def try_it(
         try:
             server = instance.start()
             lines.stage(f"{spec.label}: making the tables")
-            _run(script, file.name, server, "prepare", 4)
-            _run(script, file.name, server, "try", 1)
+            with _cleared(script, server) if is_endpoint(reference) else nullcontext():
+                _run(script, file.name, server, "prepare", 4)
+                _run(script, file.name, server, "try", 1)
         finally:
             instance.close()
+
+
+@contextmanager
+def _cleared(script: str, server: Server) -> Iterator[None]:
+    """Drop the script's tables before and after: an endpoint outlives the trial."""
+    _run(script, "cleanup", server, "cleanup", 1)
+    try:
+        yield
+    finally:
+        _run(script, "cleanup", server, "cleanup", 1)
 
 
 def _read(file: Path) -> Template:
@@ -98,7 +109,10 @@ def _run(script: str, name: str, server: Server, command: str, threads: int) -> 
         loaded.options()
         loaded.set_options(spec["options"])
         sys.stdout.flush()  # the script prints by itself
-        loaded.run_command(command, threads)
+        if loaded.command(command) is None:
+            loaded.call(command)
+        else:
+            loaded.run_command(command, threads)
 
     outcome = stoppable(work, _engine.Stop(), lambda: 0.0)  # its server is killed then
     if outcome.signal_number is not None:

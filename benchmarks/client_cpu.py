@@ -9,7 +9,11 @@ server. A cell's figure is the median over repetitions of the ratio of neighbour
 is about the geometric mean of all cells; and no cell may cost nearly as much as with sysbench. A
 single connection is no cell: all of its cost is that each reply wakes up the client, whoever it is.
 
+Throughput is compared as well, also beside `--hogs` processes that do nothing but compute, as on a
+machine shared with neighbours.
+
     .venv/bin/python -m benchmarks.client_cpu                 # the full table, some twenty minutes
+    .venv/bin/python -m benchmarks.client_cpu --hogs 2 --connections 1,2,4,8,64 --transports tcp
     .venv/bin/python -m benchmarks.client_cpu --seconds 1 --repeats 1 --connections 1
     .venv/bin/python -m benchmarks.client_cpu --lua           # Lua scripts, as sysbench's are
     .venv/bin/python -m benchmarks.client_cpu --system postgres:18.6
@@ -21,9 +25,11 @@ import argparse
 import json
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import product
 from math import exp, log
@@ -78,7 +84,8 @@ def main() -> int:
         running_server(folder, options.system) as server,
     ):
         run_program(programs["dbdyno"], server, options, ("oltp_read_write", "tcp", 4), "prepare")
-        samples = list(_samples(programs, server, options))
+        with _hogs(options.hogs):
+            samples = list(_samples(programs, server, options))
     rows = _rows(samples)
     print(_table(rows, options))
     if options.json:
@@ -97,6 +104,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tables", type=int, default=4)
     parser.add_argument("--table-size", type=int, default=20_000)
+    parser.add_argument("--hogs", type=int, default=0, help="busy processes beside each run")
     parser.add_argument(
         "--lua", action="store_true", help="dbdyno runs scripts, not what is built in"
     )
@@ -107,6 +115,18 @@ def _options() -> argparse.Namespace:
     target = TARGET_POSTGRES if options.system.startswith("postgres") else TARGET
     options.target = options.target or (TARGET_LUA if options.lua else target)
     return options
+
+
+@contextmanager
+def _hogs(count: int) -> Iterator[None]:
+    """`count` processes that compute without end, as busy neighbours do."""
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
 
 
 def _samples(

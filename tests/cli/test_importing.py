@@ -122,6 +122,8 @@ def test_a_folder_of_logs_is_a_run(
     assert imported(folder, workspace, "--mapping", str(mapping)) == 0
     said = capsys.readouterr().out
     assert "no verdict" in said
+    changed = [row.split("  ")[-1].strip() for row in said.splitlines() if "MySQL-8.0" in row]
+    assert changed == ["−20.0 %", "−20.0 %"]
     run = api.load("latest", workspace)
     assert [system.label for system in run.plan.systems] == ["MySQL-5.7", "MySQL-8.0"]
     values = {

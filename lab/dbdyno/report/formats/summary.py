@@ -62,8 +62,11 @@ class Summary(Result):
         plan, judgement = self.plan, self.judgement
         yield from (_head(title_of(plan), self.facts, judgement.known), name(""))
         few = len(judgement.verdicts) <= CELLS_FEW
-        yield from _of_few(plan, judgement) if few else tallies(plan, judgement)
-        yield from (*numbers.sentences(judgement), name(""))
+        answers = [
+            *(_of_few(plan, judgement) if few else tallies(plan, judgement)),
+            *numbers.sentences(judgement),
+        ]
+        yield from (*answers, name("")) if answers else ()
         if judgement.values:
             shown = (_values(plan, judgement),) if few else _tables(plan, judgement)
             yield from (part for table in shown for part in (table, name("")))
@@ -131,15 +134,18 @@ def _cell(cell: Cell, judgement: Judgement, shared: Sequence[Text]) -> Iterator[
 
 
 def _values(plan: Plan, judgement: Judgement) -> Table:
-    """The systems' numbers, grouped by cell, and the change of the last metric, a percentile."""
-    cells, baseline = _cells(plan, judgement), one_baseline(plan)
-    metrics = tuple(dict.fromkeys((*_metrics(plan, cells, judgement), TAIL)))
+    """The systems' numbers, grouped by cell, and the change of a metric that no sentence has."""
+    cells = _cells(plan, judgement)
+    baseline = one_baseline(plan) if len(plan.systems) > 1 else None
+    shown = _metrics(plan, cells, judgement)
+    metrics = tuple(dict.fromkeys((*shown, *([TAIL] if TAIL.name in _known(judgement) else []))))
+    compared = TAIL if judgement.verdicts else shown[0]  # imports have no sentence on throughput
     rows = []
     for cell in cells:
         for system in plan.systems:
             values = [metric_value(judgement, cell, system.label, metric) for metric in metrics]
             if baseline is not None:
-                estimate = judgement.estimate(cell, baseline, system.label, TAIL.name)
+                estimate = judgement.estimate(cell, baseline, system.label, compared.name)
                 values.append(change_with_interval(estimate) if estimate else name(""))
             rows.append((cell_title(cell), name(system.label), *values))
     heads = [
@@ -147,7 +153,11 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
         for metric in metrics
     ]
     if baseline is not None:
-        heads.append(numeric(say("{metric} change [95 %]", metric=metric_label(TAIL))))
+        metric = metric_label(compared)
+        with_interval = say("{metric} change [95 %]", metric=metric)
+        heads.append(
+            numeric(with_interval if judgement.verdicts else say("{metric} change", metric=metric))
+        )
     columns = (Column(say("Cell")), Column(say("System")), *heads)
     caption = next(iter(MERGED.of(judgement.known)), say("Numbers"))
     return Table(caption, columns, tuple(rows))
@@ -158,10 +168,15 @@ def _metrics(plan: Plan, cells: Sequence[Cell], judgement: Judgement) -> tuple[M
     closed = any(cell.rate_per_s is None for cell in cells)
     is_open = any(cell.rate_per_s is not None for cell in cells)
     shown = [*(SHOWN if closed else [PRIMARY]), *([latency_of(plan)] if is_open else [])]
-    known = {value.metric for value in judgement.values if value.value is not None}
+    known = _known(judgement)
     if QUERIES.name in known and PRIMARY.name not in known:
         shown[0] = QUERIES
     return tuple(dict.fromkeys(shown))
+
+
+def _known(judgement: Judgement) -> set[str]:
+    """Names of metrics with a value in some cell."""
+    return {value.metric for value in judgement.values if value.value is not None}
 
 
 def _tables(plan: Plan, judgement: Judgement) -> tuple[Table, ...]:

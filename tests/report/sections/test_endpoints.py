@@ -46,7 +46,13 @@ def test_beside_servers_of_the_lab_those_of_others_are_told_apart() -> None:
     assert any(others in line for line in procedures)
 
 
-TOLD = {"tidb_txn_mode": "pessimistic", "cluster.tidb": "3 × 7.5.1", "cluster.tikv": "3 × 7.5.1"}
+TOLD = {
+    "tidb_txn_mode": "pessimistic",
+    "tidb_version.go_version": "1.21",
+    "tidb_version.git_commit_hash": "7d16cc79",
+    "cluster.tidb": "3 × 7.5.1",
+    "cluster.tikv": "3 × 7.5.1",
+}
 PLANS = {"point_selects": "const PRIMARY"}
 
 
@@ -82,7 +88,8 @@ def test_what_innodb_promises_and_caches_is_unknown_of_a_server_without_it() -> 
 
 def test_the_nodes_of_a_cluster_stand_beside_its_version() -> None:
     systems = str(settings.tested(PLAN, TRIALS, facts(PLAN))["systems"])
-    assert "tidb (5.7.25-TiDB-v7.5.1, tidb 3 × 7.5.1, tikv 3 × 7.5.1)" in systems
+    nodes = "git commit hash 7d16cc79, tidb 3 × 7.5.1, tikv 3 × 7.5.1"
+    assert f"tidb (5.7.25-TiDB-v7.5.1, {nodes})" in systems
 
 
 def test_systems_of_unknown_query_plans_are_named() -> None:

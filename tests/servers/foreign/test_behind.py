@@ -11,6 +11,7 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.experiment.data.dataset import looked_at
 from dbdyno.experiment.evidence import explain_plans
+from dbdyno.experiment.watch.status import waiting_statements
 from dbdyno.plan.plan import DatasetPlan
 from dbdyno.servers.base import Credentials, Endpoint, observe
 from dbdyno.servers.foreign import behind
@@ -95,6 +96,19 @@ def test_what_a_user_may_not_read_is_left_out() -> None:
     with serving(node) as place, logged_in(place) as server:
         assert server.settings()["tidb_version.store"] == "tikv"
         assert server.status() == {"Uptime": 757, "Ssl_verify_mode": 0, "ddl_schema_version": 58}
+
+
+def test_what_waits_is_asked_at_each_server() -> None:
+    nodes = tidb("tidb-0"), tidb("tidb-1")
+    for number, node in enumerate(nodes):
+        node.answers["SHOW PROCESSLIST"] = [
+            ("5", "root", "h", "bench", "Query", "9", "in transaction", f"{verb} sbtest1")
+            for verb in ("UPDATE", "DELETE")[: number + 1]
+        ]
+        node.answers["CONNECTION_ID()"] = [("7",)]
+    with serving(nodes[0]) as a, serving(nodes[1]) as b, logged_in(a, b) as server:
+        seen = waiting_statements(server)
+    assert seen == {"UPDATE: in transaction": 2, "DELETE: in transaction": 1}
 
 
 COMMITS, CHANGED = "statements_summary.Commit", "statements_summary.affected_rows"

@@ -11,6 +11,7 @@ import statistics
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -19,7 +20,8 @@ from dbdyno.errors import ServerError
 from dbdyno.experiment.watch.host import next_due_s
 from dbdyno.experiment.watch.proc import family, text_of
 from dbdyno.measurement.parts import StatusSeries
-from dbdyno.servers.base import Observer, Server, observe, rows_of
+from dbdyno.servers.base import Answering, Observer, Server, observe, rows_of
+from dbdyno.servers.foreign.endpoint import EndpointServer
 
 PERIOD_S: Final = 1.0
 READINGS_BEFORE: Final = 3
@@ -110,20 +112,25 @@ def waiting_statements(server: Server) -> dict[str, int] | None:
     """Number of statements of the load's sessions running now, by kind and wait state.
 
     None if the server does not report them. Only the first word of a statement is kept. On an
-    endpoint the asking session has the load's user.
+    endpoint each server is asked, and the asking session has the load's user.
     """
+    waiting: Counter[str] = Counter()
     try:
-        sessions = rows_of(server, PROCESSES, 8)
-        own = server.ask("SELECT CONNECTION_ID()")
+        for session in server.sessions if isinstance(server, EndpointServer) else (server,):
+            waiting.update(_waiting(session, server.credentials.user))
     except ServerError:
         return None
-    waiting = Counter(
-        f"{(info.split() or [command])[0].upper()}: {state}" if state else info.split()[0].upper()
-        for number, user, _, _, command, _, state, info, *_ in sessions
-        if user == server.credentials.user and [(number,)] != own and info.upper() != PROCESSES
-        if command != "Sleep" and (info.strip() or state)
-    )
     return dict(waiting)
+
+
+def _waiting(session: Answering, load_user: str) -> Iterator[str]:
+    """Kind and wait state of each statement of the load in a server's list of sessions."""
+    sessions, own = rows_of(session, PROCESSES, 8), session.ask("SELECT CONNECTION_ID()")
+    for number, user, _, _, command, _, state, info, *_ in sessions:
+        is_own = [(number,)] == own or info.upper() == PROCESSES
+        if user == load_user and not is_own and command != "Sleep" and (info.strip() or state):
+            kind = (info.split() or [command])[0].upper()
+            yield f"{kind}: {state}" if state else kind
 
 
 def scheduled_s(pid: int) -> float:

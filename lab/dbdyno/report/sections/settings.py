@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -91,8 +92,8 @@ STORAGE: Final = ("storage_kind", "storage", "io_scheduler", "filesystem")
 """Features of the machine about the storage of the data."""
 
 
-NODES: Final = "cluster."
-"""Prefix of settings that count a cluster's nodes, by their kind."""
+OF_CLUSTER: Final = re.compile(r"(?:cluster\.|tidb_version\.(?=edition|git_commit_hash))(\w+)")
+"""Settings that identify a TiDB: its build, and its nodes by their kind."""
 TESTED: Final[Mapping[str, tuple[Fact, ...]]] = {
     "systems": (),
     "settings": (Fact.HERE,),
@@ -159,16 +160,16 @@ def _system(label: str, measurements: Sequence[Measurement]) -> Text:
     if not trials:
         return say("{system} (never ran)", system=label)
     seen = dict.fromkeys(m.server.version for m in trials)
-    nodes = {
-        f"{key.removeprefix(NODES)} {counted}": None
+    parts = {
+        f"{named[1].replace('_', ' ')} {value}": None
         for m in trials
-        for key, counted in m.server.settings.items()
-        if key.startswith(NODES)
+        for key, value in m.server.settings.items()
+        if (named := OF_CLUSTER.fullmatch(key))
     }
     versions = listed((version for version in seen if version), " and ")
-    if not nodes and (not versions or versions in label):
+    if not parts and (not versions or versions in label):
         return name(label)
-    return say("{system} ({versions})", system=label, versions=listed((versions, *nodes)))
+    return say("{system} ({versions})", system=label, versions=listed((versions, *parts)))
 
 
 def _machine(run: RunFacts, *features: str) -> Text:

@@ -118,6 +118,11 @@ class EndpointServer:
     def _identity(self, client: Client) -> Identity:
         return of_variables(client, self.settings_sql)
 
+    @property
+    def sessions(self) -> Sequence[Client]:
+        """A session at each server, once login has told the servers apart; else at each address."""
+        return self._servers or self._clients
+
     def version(self) -> str:
         return row_of(self._clients[0], self.version_sql)[0]
 
@@ -171,7 +176,7 @@ class EndpointServer:
         return Observer(self._counters, lambda: None)
 
     def _counters(self) -> dict[str, float]:
-        counters = added([self._numbers(session) for session in self._servers or self._clients])
+        counters = added([self._numbers(session) for session in self.sessions])
         if not self.balanced:
             return counters
         return {name: value for name, value in counters.items() if name in LEAST}

@@ -48,8 +48,10 @@ fn of_postgres(spec: &PrepareSpec, table: u32) -> Vec<String> {
     let id = if spec.auto_inc { "SERIAL" } else { "INTEGER NOT NULL" };
     let created = format!(
         "CREATE TABLE {name}(\n  id {id},\n  k INTEGER DEFAULT '0' NOT NULL,\n  \
-         c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n)"
+         c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n) {}",
+        spec.table_options
     );
+    let created = created.trim_end().to_owned();
     // Rows are loaded with explicit ids, which do not advance the sequence.
     let rows = spec.table_size;
     let numbered = format!("SELECT setval(pg_get_serial_sequence('{name}', 'id'), {rows})");

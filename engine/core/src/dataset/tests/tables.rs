@@ -28,9 +28,11 @@ fn on_postgresql_the_server_numbers_on_behind_the_rows() {
     assert!(statements[0].contains(id) && statements[0].ends_with("  PRIMARY KEY (id)\n)"));
     assert_eq!(statements[1], "SELECT setval(pg_get_serial_sequence('sbtest1', 'id'), 3)");
     assert_eq!(statements.last().unwrap(), "CREATE INDEX k_1 ON sbtest1(k)");
-    let own = json!({"tables": 1, "table_size": 3, "driver": "pgsql", "auto_inc": false});
+    let own = json!({"tables": 1, "table_size": 3, "driver": "pgsql", "auto_inc": false,
+        "table_options": "WITH (fillfactor=70)"});
     let (statements, ..) = loaded(&spec(own));
     assert!(statements[0].contains("  id INTEGER NOT NULL,\n"));
+    assert!(statements[0].ends_with("  PRIMARY KEY (id)\n) WITH (fillfactor=70)"));
     assert!(statements[1].starts_with("INSERT INTO sbtest1"));
     let wrong = json!({"driver": "pgsql", "secondary": true, "layout": "legacy"});
     assert_eq!(spec(wrong).mistakes().len(), 2);

@@ -116,9 +116,11 @@ def test_a_table_may_have_capital_letters(server: Server) -> None:
 def test_a_template_is_tried_on_an_endpoint_and_drops_its_tables(
     server: Server, tmp_path: Path
 ) -> None:
-    server.ask("CREATE DATABASE tried")
     who, port = server.credentials, server.endpoint.port
-    scheme = "postgresql" if server.driver == PGSQL else "mysql"
+    scheme, owner = (
+        ("postgresql", f" OWNER {who.user}") if server.driver == PGSQL else ("mysql", "")
+    )
+    server.ask(f"CREATE DATABASE tried{owner}")
     reference = f"{scheme}://{who.user}@127.0.0.1:{port}/tried"
     env = {**os.environ, "MYSQL_PWD": who.password, "PGPASSWORD": who.password}
     wrong = tmp_path / "wrong.yaml"

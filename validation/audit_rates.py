@@ -314,14 +314,14 @@ def _times(number: Printed, factor: float) -> Printed:
 FAULTS: Final[Mapping[str, Callable[[Publication, random.Random], Publication]]] = {
     "a column scaled by 1.1": _scaled_column,
     "a row copied into another table": _copied_row,
-    "throughput moved by whole thousands": _moved_digits,
-    "a latency mistyped": _mistyped_latency,
-    "a mean of selected cells": _selected_mean,
-    "a cherry-picked comparator": _cherry_picked,
-    "an absolute word with one counter-example": _absolute_word,
-    "a latency below the network's": _below_network,
-    "a percentage that no cells give": _wrong_share,
-    "the slower one said to be ahead": _wrong_order,
+    "throughput of another system, changed by whole thousands": _moved_digits,
+    "a mistyped latency": _mistyped_latency,
+    "an average of the best cells, claimed for all cells": _selected_mean,
+    "a claimed ratio that is true against another system only": _cherry_picked,
+    "always faster, as claimed, but slower in a cell": _absolute_word,
+    "a latency below the network's round trip": _below_network,
+    "a claimed percentage that no cells give": _wrong_share,
+    "the slower system, claimed to be faster": _wrong_order,
 }
 
 
@@ -375,7 +375,7 @@ def main() -> int:
     parser.add_argument("--served", type=int, default=0)
     options = parser.parse_args()
     found = rates(options.honest, options.planted)
-    print("| publications | accused | target |\n| --- | ---: | ---: |")
+    print("| publications | share with a reported fault | target |\n| --- | ---: | ---: |")
     for name, share in found.items():
         target = f"{HONEST_MAX:.0%} at most" if name == "honest" else f"{PLANTED_MIN:.0%} at least"
         print(f"| {name} | {share:.1%} | {target} |")

@@ -107,7 +107,7 @@ def _table(rows: Iterable[tuple[Claim, Seen]]) -> Iterator[str]:
 
 def worst_cases(rows: Iterable[tuple[Claim, Seen]]) -> Iterator[str]:
     """A row for each claim: its case nearest to the target's edge, or farthest beyond it."""
-    yield "| claim | cases | worst case | seen | target | |"
+    yield "| claim | cases | worst case | result in the worst case | target | |"
     yield "| --- | ---: | --- | ---: | ---: | --- |"
     for (subject, target), of in groupby(rows, lambda row: (row[0].subject, row[0].target)):
         cases = list(of)

@@ -53,7 +53,7 @@ def test_a_claim_is_held_against_its_cells(asked: dict[str, Any], severity: str)
 
 def test_cells_against_a_claim_are_named_the_farthest_first() -> None:
     entry = headline(LADDERS, ratio_max=1.1)
-    assert entry.sentence == "the claimed ratio, 1.1 or less, holds in 0 of 2 cells"
+    assert entry.sentence == "the claimed ratio, 1.1 or less, is true in 0 of 2 cells"
     assert entry.arithmetic == (
         "A, oltp_read_write, 16 threads: 180.0 against 90.0;"
         " A, oltp_read_write, 8 threads: 150.0 against 120.0"
@@ -91,13 +91,13 @@ def test_a_claim_along_the_load_compares_a_system_with_itself() -> None:
 def test_a_claim_without_cells_is_a_note(asked: dict[str, Any]) -> None:
     asked = claim(ratio_min=1.1, **asked)
     assert words(publication(*LADDERS, claims=[asked]), "claims") == [
-        ("note", "not checkable from what was printed")
+        ("note", "cannot be checked with the printed numbers")
     ]
 
 
 def test_over_nothing_there_is_no_ratio_that_could_be_held_against_a_claim() -> None:
     entry = headline(rates(A=["0", "0"], B=["0", "100"]), ratio_max=0.5)
-    assert entry.sentence == "the claimed ratio, 0.5 or less, holds in 1 of 1 cell"
+    assert entry.sentence == "the claimed ratio, 0.5 or less, is true in 1 of 1 cell"
 
 
 def test_a_number_against_another_comparator_is_told() -> None:
@@ -105,7 +105,7 @@ def test_a_number_against_another_comparator_is_told() -> None:
     half = headline(tables, holds="average", ratio_min=0.495, ratio_max=0.505)
     assert (half.severity, half.sentence) == (
         Severity.OVER_CLAIM,
-        "the claimed ratio, 0.495 to 0.505, holds against B tuned, not against B",
+        "the claimed ratio, 0.495 to 0.505, is true against B tuned, not against B",
     )
     assert half.arithmetic == (
         "all cells, ratio of sums, against B tuned: 0.5;"
@@ -137,7 +137,7 @@ def test_a_range_may_be_of_the_means_of_workloads() -> None:
     writes = {"workloads": ["oltp_update_index", "oltp_read_write"]}
     entry = headline(tables, ratio_min=1.0195, ratio_max=1.0505, **writes)
     assert entry.severity is Severity.CONFIRMED
-    assert entry.sentence.endswith("holds for the mean of each workload")
+    assert entry.sentence.endswith("is true for the mean of each workload")
     for wrong in ({**writes, "ratio_min": 1.03, "ratio_max": 1.0505}, {"ratio_min": 1.0195}):
         assert headline(tables, **wrong).severity is Severity.CONTRADICTION
     all_of_them = headline(tables, ratio_min=1.0195, ratio_max=1.0505)

@@ -101,5 +101,5 @@ def test_of_an_imported_run_only_what_was_seen_is_told() -> None:
     assert rules(own(imported, seen), "missing") == []
     assert rules(own(imported), "missing") == ["each cell has one run"]
     assert rules(own(making.plan(systems=("mysql:8.0.15",)), seen), "missing") == [
-        "what is not told: how far repeats lay apart"
+        "the publication does not state: how much repeated measurements differed"
     ]

@@ -64,7 +64,8 @@ claims:
 def test_claims_are_given_beside_a_page(tmp_path: Path) -> None:
     page = written(tmp_path, "page.md", PAGE)
     alone = audit(*read([page])).entries
-    told = [one.arithmetic for one in alone if one.sentence == "sentences of pages are not read"]
+    unread = "the audit does not read the sentences of pages"
+    told = [one.arithmetic for one in alone if one.sentence == unread]
     assert len(told) == 1
     assert "`dbdyno audit PAGE CLAIMS.yaml`" in told[0]
     assert not [one for one in alone if one.rule in ("missing", "headline")]

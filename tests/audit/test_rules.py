@@ -71,7 +71,7 @@ def test_equal_load_generators_may_print_the_connections_of_each() -> None:
 def test_a_latency_that_is_not_called_a_mean_may_be_a_percentile() -> None:
     told = flights("100.0", "110.0", "120.0", is_mean_said=False)
     assert [severity for severity, _ in told] == ["note"] * 3
-    assert "the latency is no mean" in told[0][1]
+    assert "the latency is not a mean" in told[0][1]
     values = {"tps": ["100.0"], "latency_ms_avg": ["30.0"], "latency_ms_p99": ["20.0"]}
     asked = publication(table(threads=[8], values=values, is_mean_said=False))
     assert words(asked, "percentiles") == []
@@ -104,12 +104,12 @@ NOT_ALIKE = ["2837.10", "2851.44", "2829.93", "2840.07", "2846.62"]
         (
             "oltp_read_write",
             ["2000.40", "2200.00"],
-            [("contradiction", "queries and transactions are not of one run", 16)],
+            [("contradiction", "queries and transactions do not belong to the same run", 16)],
         ),
         (
             "oltp_read_write",
             ["2000.40", "2080.00"],  # of transactions that were rolled back
-            [("note", "more queries than 20 a transaction", 16)],
+            [("note", "more than 20 queries per transaction", 16)],
         ),
         (
             "oltp_read_write",
@@ -130,7 +130,7 @@ NOT_ALIKE = ["2837.10", "2851.44", "2829.93", "2840.07", "2846.62"]
         (
             "tpcc",
             ["2800.00"] * 4 + ["2500.00"],
-            [("contradiction", "queries and transactions are not of one run", 128)],
+            [("contradiction", "queries and transactions do not belong to the same run", 128)],
         ),
     ],
 )
@@ -352,7 +352,7 @@ def test_falls_and_crossovers_are_told() -> None:
             {"dataset": {"tables": "10", "rows_per_table": "1000000", "size_gb": "100"}},
             "the dataset's size does not fit its rows",
         ),
-        ({"environment": {"round_trip_ms": "5"}}, "a latency is below the round trip"),
+        ({"environment": {"round_trip_ms": "5"}}, "a latency is below the network's round trip"),
         (
             {"environment": {"memory_gb": "24"}, "settings": {"innodb_buffer_pool_size": "32G"}},
             "innodb_buffer_pool_size is larger than the machine's memory",
@@ -411,7 +411,7 @@ def test_what_is_not_told_is_listed() -> None:
     assert words(publication(one), "missing") == []
     ((severity, sentence),) = words(publication(one, disclosed={}), "missing")
     assert severity == "unsafe design"
-    assert sentence.startswith("what is not told: how often each cell was measured; ")
+    assert sentence.startswith("the publication does not state: how often each cell was measured; ")
 
 
 @pytest.mark.parametrize(("weak", "told"), [("2", 1), ("1", 0)])

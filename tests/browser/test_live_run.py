@@ -46,7 +46,7 @@ def _watched(page: Page, site: str, folder: Path) -> None:
         expect(page.locator("#chart svg")).to_be_visible(timeout=120_000)
         expect(page.locator("#ended tr")).to_have_count(2, timeout=120_000)
         assert lab.wait(timeout=60) == 0
-        expect(page.locator("#stage")).to_contain_text("Nothing is being measured")
+        expect(page.locator("#stage")).to_contain_text("No measurement is in progress")
         page.get_by_role("link", name="Report").click()
         assert "a and b" in page.locator("h1").inner_text()
         page.goto(site)

@@ -155,7 +155,7 @@ def test_the_steps_before_the_first_trial_are_seen(page: Page, site: str, worksp
         expect(page.locator("#stage")).to_have_text("mysql:5.7.22: loading table 2, 35 %")
         trials = page.get_by_role("progressbar", name="Trials done")
         assert trials.evaluate("one => [one.value, one.max]") == [0, 6]
-        step = page.get_by_role("progressbar", name="Present step")
+        step = page.get_by_role("progressbar", name="Current step")
         assert step.evaluate("one => one.position") == 0.35
         assert page.locator("figure").is_hidden(), "no blank where the chart will be"
         lab.begin(FIRST.trial, 2, 6, 60)
@@ -212,7 +212,7 @@ def test_a_run_is_seen_while_it_goes_on(page: Page, site: str, workspace: Path) 
         assert page.locator("#left").inner_text() == "49 s left"
         lab.end(troubled.trial, troubled, 40)
         page.wait_for_selector("#ended tr >> nth=2")
-    expect(page.locator("#stage")).to_contain_text("Nothing is being measured")
+    expect(page.locator("#stage")).to_contain_text("No measurement is in progress")
     rows = page.locator("#ended tr").all_inner_texts()
     assert "<b>the server died</b>" in rows[0]
     assert "900.0" in rows[1]

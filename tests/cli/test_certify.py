@@ -35,7 +35,7 @@ def test_a_person_reads_the_answer_first(
         "MySQL                64    200 000              3.21",
         "PostgreSQL           64    180 000              3.50",
         "",
-        "Punctuality at a rate (p99 at most 5 ms)",
+        "Delay of sending at a fixed rate (p99 at most 5 ms)",
         "Requests/s asked for  Reached  Late by, p50 ms  p99 ms  Max ms",
         "               1 000    1 001            0.051   0.200   1.234",
         "",
@@ -46,7 +46,7 @@ def test_a_person_reads_the_answer_first(
         "",
         "Machine: computing varied by 2.1 %, a synced write takes 0.400 ms, 1.2 % of the CPU time "
         "was stolen.",
-        "Smallest difference that four of five comparisons find, where a load needs CPU only: "
+        "Smallest difference that four of five comparisons find, with a load that needs only CPU: "
         "4.2 % in 5 min, 1.1 % in 120 min.",
     ]
 

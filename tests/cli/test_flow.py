@@ -160,9 +160,9 @@ def test_a_run_ends_with_the_verdict_and_where_the_report_is(workspace, capsys):
 
 def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(workspace, capsys):
     begin(workspace)
-    assert "some comparisons are undecided" not in capsys.readouterr().err
+    assert "some verdicts lack data" not in capsys.readouterr().err
     begin(workspace, making.plan(blocks=1))
-    assert "some comparisons are undecided; for narrower intervals begin" in capsys.readouterr().err
+    assert "some verdicts lack data; for narrower intervals begin" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(workspace, caps
 def test_a_highest_rate_is_open_unless_its_rates_are_to_blame(workspace, capsys, limits, is_open):
     store_trials(workspace, plan_of(3), trials_of({making.A: [1000.0] * 3, making.B: list(limits)}))
     flow.resume("latest", workspace, PLAIN)
-    assert ("some comparisons are undecided" in capsys.readouterr().err) == is_open
+    assert ("some verdicts lack data" in capsys.readouterr().err) == is_open
 
 
 def test_a_run_on_a_machine_whose_generator_did_not_pass_is_told_at_once(
@@ -264,7 +264,7 @@ def test_a_run_until_decided_ends_early_and_is_complete(workspace, capsys):
     printed = json.loads(said.out)
     (run,) = runs(workspace)
     assert said.err.startswith(f"run {run.run_id}: 24 trials at most, about ")
-    assert said.err.splitlines()[0].endswith("it ends when the comparison is decided")
+    assert said.err.splitlines()[0].endswith("it ends when every verdict has enough data")
     assert (printed["run"]["complete"], printed["run"]["trials_planned"]) == (True, 6)
 
 
@@ -372,7 +372,10 @@ def test_a_log_is_not_written_through_a_link(workspace, world, tmp_path):
     assert (tmp_path / "precious").read_text() == "kept"
 
 
-BUSY = "found: client-bound in 6 of 6 trials, such as: the busiest generator thread used 99 %"
+BUSY = (
+    "found: client-bound in 6 of 6 trials, such as: "
+    "the busiest thread of the load generator used 99 %"
+)
 WIDE = {making.A: (1000, 1000, 1000), making.B: (800, 1000, 1200)}
 
 
@@ -381,7 +384,12 @@ WIDE = {making.A: (1000, 1000, 1000), making.B: (800, 1000, 1200)}
     [
         ({}, 0, 0, ""),
         ({"cpu_share_max": 0.99}, 1, 4, BUSY),
-        ({"tps": lambda system, n: WIDE[system][n % 3]}, 0, 3, "undecided verdicts: 1 of 1"),
+        (
+            {"tps": lambda system, n: WIDE[system][n % 3]},
+            0,
+            3,
+            "verdicts without enough data: 1 of 1",
+        ),
     ],
 )
 def test_a_run_without_a_verdict_is_no_success(

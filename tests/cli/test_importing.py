@@ -387,7 +387,7 @@ def test_where_nothing_imported_is_usable_the_report_says_so(tmp_path: Path) -> 
     typed = ["import", str(tmp_path / "cut.log"), "--as", "x"]
     assert __main__.main([*typed, "--workspace", str(tmp_path / "runs")]) == 0
     page = (api.load("latest", tmp_path / "runs").evidence.folder / "report.html").read_text()
-    assert "No trial is usable, so nothing can be said about any system." in page
+    assert "No trial is valid, so there is no result." in page
     assert "this report has their numbers" not in page
 
 

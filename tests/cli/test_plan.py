@@ -143,8 +143,8 @@ def test_differences_are_told_with_their_time():
     )
     assert seen(plan) == [
         f"in 5 h 00 min at 4.0 %: {workload} in each of 2 workloads, {cell} in each of 4 cells",
-        f"to see 5.0 % in each of 4 cells: {blocks} h 00 min",
-        "4.0 % is usual on small virtual machines; no earlier run here tells more",
+        f"time to detect 5.0 % in each of 4 cells: {blocks} h 00 min",
+        "4.0 % is usual on small virtual machines; the workspace has no similar run",
     ]
 
 
@@ -170,7 +170,8 @@ def test_cells_with_a_start_each_are_left_out_by_earlier_runs_alone():
 def test_noise_is_that_of_earlier_runs_of_the_workspace(tmp_path: Path) -> None:
     plan = making.plan()
     unknown = seen(plan, tmp_path / "none")
-    assert unknown[-1] == "4.0 % is usual on small virtual machines; no earlier run here tells more"
+    usual = "4.0 % is usual on small virtual machines; the workspace has no similar run"
+    assert unknown[-1] == usual
     assert not (tmp_path / "none").exists()
     stored_run(tmp_path, blocks=4, tps=10)
     stored_run(tmp_path, blocks=4, trials=6)
@@ -196,15 +197,13 @@ def test_servers_that_others_run_are_not_started():
 
 
 def reasons(plan):
-    _, _, behind = described(plan).partition("cannot run, and will be void with this reason\n")
+    _, _, behind = described(plan).partition("cannot run, so these cells will be void\n")
     return behind.split("\n\n")[0].splitlines()
 
 
 def test_a_plan_of_one_setting_that_a_system_cannot_have_says_the_reason_alone():
     only = making.plan().model_copy(update={"settings": SettingsPlan(thread_pool=("on",))})
-    said = (
-        described(only).split("cannot run, and will be void with this reason\n")[1].split("\n\n")[0]
-    )
+    said = described(only).split("cannot run, so these cells will be void\n")[1].split("\n\n")[0]
     assert said.splitlines() == [
         f"  {label}: {label.replace(':', ' ')} has no thread pool" for label in (making.A, making.B)
     ]
@@ -224,7 +223,7 @@ def test_settings_of_a_postgresql_are_read_as_its_own():
     system = SystemPlan(label="pg", reference="postgres:18.6", settings=own)
     varied = SettingsPlan(own={"planner": {"scans": {"enable_seqscan": "on"}}})
     plan = making.plan().model_copy(update={"systems": (system,), "settings": varied})
-    assert "whatever the system's own say\n  pg: enable_seqscan\n" in described(plan)
+    assert "not by the system's own\n  pg: enable_seqscan\n" in described(plan)
 
 
 TEXT = """

@@ -183,7 +183,7 @@ def widened(factor: float) -> Callable[[ArrayLike, DesignPlan], ConfidenceInterv
     return wrong
 
 
-OF_FIVE = "a 95 % interval holds the truth: 5 blocks, starts "
+OF_FIVE = "a 95 % interval contains the true difference: 5 blocks, starts "
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.6])

@@ -340,15 +340,15 @@ def test_a_check_looks_at_trials_and_runs_with_its_facts_alone(runs: dict[str, R
 
 
 OWN_RUNS = re.compile(
-    "planned|not enough requests|resume|--warmup|warm up for|trials are done|is not told"
-    "|did not take turns|passed between two trials|merged over all valid|read back|begin a new run"
-    "|no comparison was made|Settings promise|machine, versions and settings"
+    "planned|not enough requests|resume|--warmup|warm up for|trials are done|does not state"
+    "|did not take turns|passed between two measurements|computed from all valid|read back"
+    "|begin a new run|no comparison was made|Settings promise|machine, versions and settings"
 )
 OWN_SERVERS = re.compile(
     "server restarted|dataset restored|rare bad starts|caches dropped"
     "|binary logs purged|row versions are purged|same server start"
-    "|runs clean|shared one machine|One machine:|all as published|the kernel, for all disks"
-    "|set them equal in the plan|(?:start|stopp)ing the server|restoring the dataset"
+    "|runs clean|shared one machine|used one machine|all as published|the kernel, for all disks"
+    "|settings equal in the plan|(?:start|stopp)ing the server|restoring the dataset"
 )
 OTHERS = ("endpoints", "endpoints, incomplete", "unequal endpoints")
 
@@ -374,10 +374,10 @@ def test_words_of_own_runs_are_not_said_of_others(
 
 def test_advice_for_endpoints_is_for_those_who_run_them(told: dict[str, set[str]]) -> None:
     assert (
-        "have them set equal at the endpoint; else the systems do not do the same work"
+        "set these settings equal on your servers; otherwise the systems do not do the same work"
         in told["unequal endpoints"]
     )
-    assert "drop its tables at the endpoint, and begin a new run" in told["unequal endpoints"]
+    assert "drop the system's tables, and begin a new run" in told["unequal endpoints"]
 
 
 def test_a_plan_of_endpoints_or_scripts_is_shown_without_words_of_others(
@@ -386,7 +386,7 @@ def test_a_plan_of_endpoints_or_scripts_is_shown_without_words_of_others(
     shown = {kind: described(runs[kind].plan) for kind in ("own", "endpoints", "mixed", "script")}
     of_servers = re.compile("of a server|dataset restored|caches dropped|binary logs purged|starts")
     assert of_servers.findall(shown["endpoints"]) == []
-    assert "servers of A, B are run by others" in shown["endpoints"]
+    assert "does not control the servers of A, B" in shown["endpoints"]
     assert {"of a server", "dataset restored"} <= set(of_servers.findall(shown["mixed"]))
     of_tables = re.compile(r"tables of \S+ rows|row choice")
     assert of_tables.findall(shown["script"]) == []

@@ -56,7 +56,7 @@ def test_plan_show_method_and_summary_have_the_same_words() -> None:
 def test_the_default_distribution_of_sysbench_is_told_from_others() -> None:
     special = planned(distribution=DistributionPlan(name="special"))
     assert texts(special, "row choice") == ["special, the default of sysbench 1.0"]
-    assert texts(planned(), "row choice")[0].startswith("uniform: not comparable with special")
+    assert texts(planned(), "row choice")[0].startswith("uniform: results are not comparable with")
 
 
 def test_a_scale_and_a_budget_are_told() -> None:

@@ -44,7 +44,7 @@ def test_a_run_whose_trials_are_all_void_is_reported(tmp_path: Path) -> None:
     trials = [trial.model_copy(update={"intervals": ()}) for trial in trials]
     written = write(tmp_path, void.plan, trials, void.judgement, void.facts)
     text = written.markdown.read_text()
-    assert "No trial is usable" in text
+    assert "No trial is valid" in text
     assert "failed: died" in text
 
 

@@ -52,7 +52,7 @@ class Claim:
     """A sentence about the method with the limits that it promises.
 
     Attributes:
-        words: the claim and its case, "a true 5 % is found: 12 blocks".
+        words: the claim and its case, "a true difference of 5 % is detected: 12 blocks".
         low, high: the limits of the value; None for none on that side.
         full: experiments of a full run.
         run: runs as many experiments as it is told and says what they gave.

@@ -56,14 +56,14 @@ def _has_peak(rates: Numbers) -> bool:
 CLAIMS: Final = (
     *(
         Claim(
-            f"a 95 % interval of the peak's threads holds the truth: {blocks} blocks",
+            f"a 95 % interval contains the true number of threads at the peak: {blocks} blocks",
             *(0.93, 0.97, 6000, partial(peak_covered, blocks)),
         )
         for blocks in (3, 5, 8)
     ),
     *(
         Claim(
-            f"a ladder without a peak gets one: {blocks} blocks",
+            f"a peak is reported where throughput only flattens out: {blocks} blocks",
             *(None, 0.05, 1500, partial(peak_invented, blocks)),
         )
         for blocks in (3, 8)

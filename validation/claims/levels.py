@@ -341,7 +341,8 @@ FAR: Final = math.log(0.5)
 CLAIMS: Final = (
     *(
         Claim(
-            f"an interval of a few cells misses: a tie {beside}, blocks: {words_of(design)}",
+            "an interval of two or three cells misses the true difference: "
+            f"a tie {beside}, blocks: {words_of(design)}",
             *(None, 0.055, 40_000, partial(any_missed, truths, design)),
         )
         for beside, truths in (
@@ -352,15 +353,15 @@ CLAIMS: Final = (
         for design in (DesignPlan(margin=MARGIN), DESIGNS[-1])
     ),
     Claim(
-        "half width of a cell of 48, as a share of Student's t of its own blocks: 5 blocks",
+        "half width of one of 48 cells, relative to Student's t of its own blocks: 5 blocks",
         *(None, 0.7, EXPERIMENTS, partial(narrower, 48, DesignPlan(), CELLS)),
     ),
     Claim(
-        "half width of a workload of 48 cells, as a share of a cell's Student's t: 5 blocks",
+        "half width of a workload's mean in 48 cells, relative to Student's t of a cell: 5 blocks",
         *(None, 0.35, EXPERIMENTS, partial(narrower, 48, DesignPlan(), WORKLOADS)),
     ),
     Claim(
-        "half width of a cell of 6, as a share of Student's t: 4 blocks, until decided",
+        "half width of one of 6 cells, relative to Student's t: 4 blocks, until decided",
         *(None, 0.6, EXPERIMENTS, partial(narrower, 6, DESIGNS[-1], CELLS)),
     ),
 )

@@ -105,24 +105,25 @@ GATES: Final = (
 CLAIMS: Final = (
     *(
         Claim(
-            f"two runs of one truth are said to differ: {words}, -3 %, starts {start_sd * 100:g} %",
+            "two runs of the same systems are said to differ: "
+            f"{words}, -3 %, starts {start_sd * 100:g} %",
             *(None, 0.05, 4000, partial(two_runs_differ, (-0.03,), designs, start_sd)),
         )
         for words, designs in TWO_RUNS
         for start_sd in (RESTART_SD, HERE_SD)
     ),
     Claim(
-        "two runs of one truth are said to differ: until decided, 20 blocks at most, a tie",
+        "two runs of the same systems are said to differ: until decided, 20 blocks at most, a tie",
         *(None, 0.05, 4000, partial(two_runs_differ, (0.0,), (LONG, LONG), RESTART_SD)),
     ),
     Claim(
-        "two runs of one truth are said to differ: of 5 blocks, -3 %, in some of 8 cells",
+        "two runs of the same systems are said to differ: of 5 blocks, -3 %, in some of 8 cells",
         *(None, 0.05, 4000),
         partial(two_runs_differ, (-0.03,) * 8, (FIXED_BLOCKS, FIXED_BLOCKS), RESTART_SD),
     ),
     *(
         Claim(
-            f"the gate calls a cell at its limit slower: {words}",
+            f"the gate calls a cell slower that is exactly at the limit: {words}",
             *(None, 0.025, 10_000),
             partial(gate_says, GateOutcome.SLOWER, truths, design, RESTART_SD),
         )
@@ -130,7 +131,7 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"the gate says held of a cell just beyond its limit: {words}",
+            f"the gate calls a cell held that is just beyond the limit: {words}",
             *(
                 None,
                 0.025,

@@ -157,7 +157,7 @@ PAIRS: Final = (
 CLAIMS: Final = (
     *(
         Claim(
-            f"a pair equal once warm gets a winner: after {first:g} and {second:g} s, "
+            f"systems equal once warm are called different: after {first:g} and {second:g} s, "
             f"{times.words}{noise.words}",
             *(None, 0.06, 2000, partial(called_different, times, noise, (first, second))),
         )
@@ -165,7 +165,8 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"an even tie gets a winner: {times.words}{noise.words}",
+            "equal systems with steady throughput are called different: "
+            f"{times.words}{noise.words}",
             *(None, 0.055, 4000, partial(called_different, times, noise, None)),
         )
         for noise in (USUAL, LARGE)
@@ -173,7 +174,7 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"even windows are taken for unsteady: {times.words}{noise.words}",
+            f"steady throughput is taken for a warm-up: {times.words}{noise.words}",
             *(None, 0.02, 2000, partial(even_but_taken, times, noise)),
         )
         for noise in (USUAL, ALIKE)
@@ -181,7 +182,7 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"even windows are taken for unsteady: first second half as fast, "
+            f"steady throughput is taken for a warm-up: first second half as fast, "
             f"{SHORT.words}{n.words}",
             *(None, 0.02, 2000, partial(even_but_taken, SHORT, n, first_second=0.5)),
         )
@@ -189,14 +190,15 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"a true 5 % that is found stays found: {times.words}{noise.words}",
+            f"a detected 5 % stays detected with extended intervals: {times.words}{noise.words}",
             *(0.9, None, 1000, partial(still_found, times, noise)),
         )
         for noise in (USUAL, LARGE)
         for times in (USUAL_TIMES, SHORT_TIMES[1])
     ),
     Claim(
-        f"a true 5 % is found where starts are as uneven as MySQL's: {LATER.words}{QUIET.words}",
+        "a true difference of 5 % is detected though starts are uneven: "
+        f"{LATER.words}{QUIET.words}",
         *(0.9, None, 1000, partial(found_in_spite, LATER, QUIET)),
     ),
 )

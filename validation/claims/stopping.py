@@ -59,24 +59,26 @@ def _design(horizon: int) -> DesignPlan:
 CLAIMS: Final = (
     *(
         Claim(
-            f"until decided, the intervals of all looks hold the truth: {horizon} blocks at most",
+            "run until decided, the intervals of all looks contain the truth: "
+            f"{horizon} blocks at most",
             *(0.945, 0.955, 200_000, partial(all_looks_cover, horizon)),
         )
         for horizon in (12, 20, 30)
     ),
     *(
         Claim(
-            f"until decided, a tie gets a winner: 20 blocks at most, starts {kind}",
+            "run until decided, equal systems are called different: "
+            f"20 blocks at most, starts {kind}",
             *(None, 0.055, 4000, partial(ends_as, OTHER, 20, kind, 0.0)),
         )
         for kind in ("normal", "slow10", "t3")
     ),
     Claim(
-        "until decided, the margin is called equivalent: 20 blocks at most",
+        "run until decided, a difference of the margin is called *same*: 20 blocks at most",
         *(None, 0.025, 4000, partial(ends_as, (Word.EQUIVALENT,), 20, "normal", -MARGIN)),
     ),
     Claim(
-        "until decided, a true 5 % is found: 20 blocks at most",
+        "run until decided, a true difference of 5 % is detected: 20 blocks at most",
         *(0.99, None, 4000, partial(ends_as, (Word.WORSE,), 20, "normal", -0.05)),
     ),
 )

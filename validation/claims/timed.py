@@ -123,21 +123,21 @@ def held_with_additions(additions: int, experiments: int) -> Seen:
 CLAIMS: Final = (
     *(
         Claim(
-            f"with a time, the intervals of all looks hold the truth: {additions} additions",
+            f"with `--time`, the intervals of all looks contain the truth: {additions} additions",
             *(0.945, None, 100_000, partial(held_with_additions, additions)),
         )
         for additions in (0, 2)
     ),
     *(
         Claim(
-            f"with a time, a tie gets a winner: {minutes} min, {name} machine",
+            f"with `--time`, equal systems are called different: {minutes} min, {name} machine",
             *(None, 0.055, 2000, partial(ends_as, OTHER, machine, 60.0 * minutes, 0.0)),
         )
         for name, machine in (("quiet", QUIET), ("shared", SHARED))
         for minutes in (2, 10)
     ),
     Claim(
-        "with a time, a true 5 % is found: 10 min, quiet machine",
+        "with `--time`, a true difference of 5 % is detected: 10 min, quiet machine",
         *(0.8, None, 2000, partial(ends_as, (Word.WORSE,), QUIET, 600.0, -0.05)),
     ),
 )

@@ -91,7 +91,7 @@ def planned_tie(blocks: int, noise: float, margin: float, experiments: int) -> S
 CLAIMS: Final = (
     *(
         Claim(
-            f"a 95 % interval holds the truth: {blocks} blocks, starts {kind}",
+            f"a 95 % interval contains the true difference: {blocks} blocks, starts {kind}",
             *(0.94, 0.97, 20_000, partial(covered, blocks, kind)),
         )
         for kind in KINDS
@@ -99,21 +99,22 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"a 95 % interval holds the truth: 5 blocks, seconds correlated by {correlation:g}",
+            "a 95 % interval contains the true difference: "
+            f"5 blocks, seconds correlated by {correlation:g}",
             *(0.94, 0.97, 20_000, partial(covered, 5, "normal", correlation=correlation)),
         )
         for correlation in (0.0, 0.3, 0.9)
     ),
     *(
         Claim(
-            f"a 95 % interval holds the truth: {blocks} blocks, starts {kind}, of 4 %",
+            f"a 95 % interval contains the true difference: {blocks} blocks, starts {kind}, of 4 %",
             *(0.94, 0.97, 20_000, partial(covered, blocks, kind, scale=HERE)),
         )
         for kind, blocks in (*(("normal", n) for n in (3, 5, 8, 10)), *((k, 5) for k in KINDS[1:]))
     ),
     *(
         Claim(
-            f"the difference that the planner names is seen four times in five: {blocks} blocks, "
+            f"the difference forecast as detectable in 80 % is detected: {blocks} blocks, "
             f"starts of {noise * 100:g} %",
             *(0.78, 0.82, 20_000, partial(planned, blocks, noise)),
         )
@@ -122,17 +123,23 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"ties told more often than the planner says: {blocks} blocks, starts of "
+            f"excess of equal systems called *same* over the forecast: {blocks} blocks, starts of "
             f"{noise * 100:g} %, margin {percent(margin)}",
             *(-0.02, 0.02, 20_000, partial(planned_tie, blocks, noise, margin)),
         )
         for blocks, noise, margin in ((12, RESTART_SD, 0.02), (12, HERE_SD, 0.05))
     ),
-    Claim("a true 2 % is found: 12 blocks", 0.70, None, 20_000, partial(said, WORSE, 12, -0.02)),
-    Claim("a true 5 % is found: 12 blocks", 0.99, None, 20_000, partial(said, WORSE, 12, -0.05)),
+    Claim(
+        "a true difference of 2 % is detected: 12 blocks",
+        *(0.70, None, 20_000, partial(said, WORSE, 12, -0.02)),
+    ),
+    Claim(
+        "a true difference of 5 % is detected: 12 blocks",
+        *(0.99, None, 20_000, partial(said, WORSE, 12, -0.05)),
+    ),
     *(
         Claim(
-            f"a true 2 %, the margin, is called equivalent: {blocks} blocks",
+            f"a true difference of 2 %, the margin, is called *same*: {blocks} blocks",
             *(None, 0.025, 40_000, partial(said, EQUIVALENT, blocks, 0.02)),
         )
         for blocks in (5, 12)

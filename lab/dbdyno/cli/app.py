@@ -46,16 +46,14 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         ),
     },
     "Read results": {
-        "report": Command(
-            "show:report", "Judge a stored run or bundle again and rewrite its report."
-        ),
+        "report": Command("show:report", "Write the report of a stored run or bundle again."),
         "serve": Command("show:serve", "Show runs, reports and live progress in a browser."),
         "runs": Command("runs:app", "List, show and remove stored runs, and free disk space."),
-        "history": Command("gate:history_command", "List the verdicts on a system over time."),
+        "history": Command("gate:history_command", "List a system's verdicts in all stored runs."),
         "export": Command("transfer:export_command", "Export a run as Parquet or CSV tables."),
     },
     "CI and sharing": {
-        "gate": Command("gate:gate_command", "Fail if a run proves a system slower than allowed."),
+        "gate": Command("gate:gate_command", "Fail if a run proves a system slower than a limit."),
         "bundle": Command(
             "transfer:bundle_command", "Pack a run into a bundle to share, or verify a bundle."
         ),
@@ -65,7 +63,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
     },
     "Check": {
         "audit": Command("audit:command", "Look for contradictions in a published benchmark."),
-        "import": Command("transfer:import_command", "Import results of other tools as a run."),
+        "import": Command(
+            "transfer:import_command", "Import results of other benchmark tools as a run."
+        ),
         "certify": Command(
             "prove:prove_generator", "Test the load generator's accuracy (one minute)."
         ),
@@ -74,10 +74,12 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         ),
     },
     "Tools": {
-        "sysbench": Command("app:sysbench", "Run sysbench's command line: prepare, run, cleanup."),
+        "sysbench": Command("app:sysbench", "Run a sysbench command line: prepare, run, cleanup."),
         "servers": Command("servers:app", "Download, start, stop and log in to database servers."),
         "workload": Command("workload:app", "List built-in workloads; check and try your own."),
-        "plan": Command("plan:plan_app", "Preview the run of a plan file; print the JSON schema."),
+        "plan": Command(
+            "plan:plan_app", "Preview a plan file's run; print the plans' JSON schema."
+        ),
         "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
     },
 }
@@ -166,7 +168,7 @@ class Commands(TyperGroup):
 
 
 def sysbench(context: typer.Context) -> None:
-    """Run sysbench's command line: prepare, run, cleanup."""
+    """Run a sysbench command line: prepare, run, cleanup."""
     raise typer.Exit(entry.main(context.args))
 
 

@@ -52,7 +52,7 @@ def command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Look for contradictions in a published benchmark. It only reads; nothing is measured."""
+    """Look for contradictions in a published benchmark. It reads files and measures nothing."""
     if bool(files) == (own_run is not None):
         raise UsageError(
             "what is to be audited?",

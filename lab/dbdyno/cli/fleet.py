@@ -23,7 +23,7 @@ Address = Annotated[
     str,
     typer.Argument(
         metavar="ADDRESS",
-        help="Address of the Ray cluster, such as 10.0.0.1:6379; auto: this machine's cluster.",
+        help="Address of the Ray cluster, such as 10.0.0.1:6379; `auto` means this machine's.",
     ),
 ]
 

@@ -216,7 +216,7 @@ def _run(
 def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
     """Name the command for narrower intervals."""
     if run.plan.design.time_s is None:
-        note("some comparisons are undecided; for narrower intervals begin a run of more blocks")
+        note("some verdicts lack data; for narrower intervals begin a run of more blocks")
     else:
         more = _command("resume", run, workspace, fleet)
         note(f"to add time to this run: {more} --time TIME")
@@ -310,12 +310,12 @@ def _announcement(run_id: str, outlook: Outlook) -> str:
     if design.time_s is not None:
         return (
             f"run {run_id}: {duration(design.time_s)} of measuring, about {time} with loading;"
-            " it ends when the comparison is decided"
+            " it ends when every verdict has enough data"
         )
     pilot = " after a pilot" if outlook.pilot_trials else ""
     until, ends = "", ""
     if design.stop == "decided":
-        until, ends = " at most", "; it ends when the comparison is decided"
+        until, ends = " at most", "; it ends when every verdict has enough data"
     trials = f"{count(len(outlook.trials), 'trial')}{until}{pilot}"
     return f"run {run_id}: {trials}, about {time} for all of them{ends}"
 

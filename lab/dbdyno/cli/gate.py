@@ -50,8 +50,8 @@ def gate_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Fail if a run proves a system slower than allowed. The exit status is then 3, or
-    4 if void cells are the only reason.
+    """Fail if a run proves a system slower than a limit. The exit status is then 3, or
+    4 if the only reason is that too few measurements are valid.
     """
     limit = None if fail_if_slower is None else share(fail_if_slower)
     judged = api.load(run, workspace)
@@ -95,7 +95,7 @@ def check_verdicts(run: api.Run, *, exit_code: bool) -> None:
     answers = Counter(one.word for one in run.judgement.answers(run.plan.design))
     if exit_code and (left := answers[Word.UNDECIDED] + answers[Word.NO_VERDICT]):
         raise GateError(
-            f"undecided verdicts: {left} of {answers.total()}",
+            f"verdicts without enough data: {left} of {answers.total()}",
             hint="docs/how-to/errors.md says what to do, by the word",
         )
 
@@ -154,7 +154,7 @@ def history_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """List the verdicts on a system over time."""
+    """List a system's verdicts in all stored runs."""
     with opened(workspace) as store:
         runs = _compared(_readable(store), label)
         entries = list(_entries(store, runs[:last], workspace))

@@ -103,9 +103,9 @@ Systems = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SYSTEM",
-        help="Two or more servers, such as mysql:8.0.15 (downloaded) or mysql://USER@HOST/DATABASE "
-        "(already running). LABEL=mysql:8.0.15 names a server in the report. The first is the "
-        "baseline: all others are compared with it.",
+        help="Two or more servers, such as mysql:8.0.15 (downloaded) or "
+        "mysql://USER@HOST/DATABASE (already running). LABEL=mysql:8.0.15 gives a server a "
+        "name for the report. All servers are compared with the first, the baseline.",
         rich_help_panel="What to compare",
     ),
 ]
@@ -121,8 +121,8 @@ Threads = Annotated[
     str,
     typer.Option(
         metavar="N,N…",
-        help="Load levels as numbers of connections. Each connection sends its next request when "
-        "the last is answered (closed loop).",
+        help="Numbers of connections to measure with. Each connection sends its next request "
+        "when its last request is answered (closed loop).",
         rich_help_panel="Load",
     ),
 ]
@@ -130,8 +130,9 @@ Rates = Annotated[
     str,
     typer.Option(
         metavar="RATE,RATE…",
-        help="Load levels as fixed rates (open loop): 500 (transactions/s), or 70% of the highest "
-        "rate of the slower system, measured first. Replaces the default of --threads.",
+        help="Fixed rates to measure with, in place of --threads (open loop): 500 means 500 "
+        "transactions/s, 70% means 70 % of the slowest server's throughput, which dbdyno "
+        "measures first.",
     ),
 ]
 Connections = Annotated[
@@ -145,16 +146,17 @@ Slo = Annotated[
     str,
     typer.Option(
         metavar="p99=20ms",
-        help="Find the highest rate at which each system keeps this latency limit.",
+        help="Find the highest rate at which each server's latency stays within this limit.",
     ),
 ]
 Time = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Longest time to measure, such as 5m or 2h; downloads and loading data come on top. "
-        "dbdyno chooses warm-up, window and blocks, and ends early once the comparison is decided. "
-        f"Default: {TIME}, unless --blocks, --warmup, --window, --rates or --slo is given.",
+        help="Longest time to measure, such as 5m or 2h, not counting downloads and loading data. "
+        "dbdyno chooses length and number of measurements, and ends early if every verdict has "
+        f"enough data. Default: {TIME}, unless --blocks, --warmup, --window, --rates or --slo is "
+        "given.",
         rich_help_panel="How long and how exact",
     ),
 ]
@@ -162,23 +164,32 @@ Blocks = Annotated[
     str | None,
     typer.Option(
         metavar="INTEGER",
-        help="How often to repeat the comparison; at least 3 for a verdict. Default: --time "
-        f"decides, or {BLOCKS} without it.",
+        help="How often to measure every server; a verdict needs at least 3. "
+        f"Default: chosen by --time, else {BLOCKS}.",
     ),
 ]
 Tables = Annotated[
     str,
-    typer.Option(metavar="INTEGER", help="Number of tables.", rich_help_panel="Data and settings"),
+    typer.Option(
+        metavar="INTEGER",
+        help="Number of tables to load.",
+        rich_help_panel="Data and settings",
+    ),
 ]
-TableSize = Annotated[str, typer.Option(metavar="INTEGER", help="Rows per table.")]
+TableSize = Annotated[
+    str, typer.Option(metavar="INTEGER", help="Number of rows to load into each table.")
+]
 TableOptions = Annotated[
-    str, typer.Option(metavar="SQL", help="End of each CREATE TABLE, such as SHARD_ROW_ID_BITS=4.")
+    str,
+    typer.Option(
+        metavar="SQL", help="SQL for the end of each CREATE TABLE, such as SHARD_ROW_ID_BITS=4."
+    ),
 ]
 Warmup = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help="Load before each measured window; not counted. "
+        help="Seconds of load before each measurement, which do not count. "
         f"Default: chosen by --time, else {WARMUP}.",
     ),
 ]
@@ -186,7 +197,7 @@ Window = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help=f"Length of each measured window. Default: chosen by --time, else {WINDOW}.",
+        help=f"Length of each measurement. Default: chosen by --time, else {WINDOW}.",
     ),
 ]
 Margin = Annotated[
@@ -196,22 +207,28 @@ DisturbanceMax = Annotated[
     str,
     typer.Option(
         metavar="RATIO",
-        help="Repeat a measurement if other programs or virtual machines took more than this share "
-        "of the host's CPU; 100%: never.",
+        help="Repeat a measurement if other programs or virtual machines took more than this "
+        "share of the host's CPU; 100% means never repeat.",
     ),
 ]
 Seed = Annotated[
-    str, typer.Option(metavar="INTEGER", help="Random seed for trial order and requests.")
+    str,
+    typer.Option(
+        metavar="INTEGER", help="Random seed for the order of measurements and for the requests."
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="[LABEL:]KEY=VALUE",
-        help="Server setting for the system called LABEL, or without LABEL for all. Repeatable.",
+        help="Server setting for the server called LABEL, or without LABEL for all servers. "
+        "Repeatable.",
     ),
 ]
-Prepared = Annotated[bool, typer.Option(help="Use prepared statements.")]
+Prepared = Annotated[
+    bool, typer.Option(help="Send prepared statements, or else statements as text.")
+]
 Distribution = Annotated[
     str,
     typer.Option(
@@ -221,15 +238,20 @@ Distribution = Annotated[
     ),
 ]
 Retry = Annotated[
-    bool, typer.Option("--retry", help="Try again cells that a system could not run.")
+    bool,
+    typer.Option(
+        "--retry",
+        help="Also repeat measurements that a server could not run, "
+        "for example for lack of connections.",
+    ),
 ]
 
 Fleet = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Run the load generator on this Ray cluster, such as 10.0.0.1:6379; auto: this "
-        "machine's cluster. A plan's `fleet` can move servers there too (docs/how-to/fleet.md).",
+        help="Address of a Ray cluster to run the load generator on, such as 10.0.0.1:6379, or "
+        "`auto` for this machine's cluster; see docs/how-to/fleet.md.",
     ),
 ]
 
@@ -239,7 +261,7 @@ Workspace = Annotated[
     Path,
     typer.Option(
         metavar="DIR",
-        help="Folder for results. The servers' data are kept on the same disk.",
+        help="Folder for results. The servers' data files are kept on the same disk.",
         callback=expanded,
         rich_help_panel="General options",
     ),
@@ -251,13 +273,13 @@ ExitCode = Annotated[
     bool,
     typer.Option(
         "--exit-code",
-        help="Exit with status 4 if any verdict is void, 3 if any is 'not enough data' or "
-        "'no verdict'.",
+        help="Exit with status 4 if any verdict is 'void', with 3 if any verdict is 'not enough "
+        "data' or 'no verdict'.",
     ),
 ]
 Lang = Annotated[
     Language,
-    typer.Option(metavar="en|zh", help="Language of report and result; JSON stays English."),
+    typer.Option(metavar="en|zh", help="Language of report and result; JSON is always English."),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or `latest`.")]
 RunIds = Annotated[list[str], typer.Argument(metavar="RUN", help="Run ids.")]
@@ -266,7 +288,8 @@ MoreTime = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Measuring time to add, such as 10m, to a complete run that was limited by --time.",
+        help="Measure for this time more, such as 10m, in a complete run that was begun with "
+        "--time.",
     ),
 ]
 RunOrBundle = Annotated[
@@ -277,13 +300,16 @@ RunOrBundle = Annotated[
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="Plan file (YAML).")]
 Scale = Annotated[
-    str, typer.Option(metavar="NAME", help="Variant of the plan: a name under its `scales`.")
+    str,
+    typer.Option(
+        metavar="NAME", help="Variant of the plan, by its name under `scales` in the plan file."
+    ),
 ]
 Budget = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Time for the whole run, such as 2h; only as many blocks (repetitions) run as fit.",
+        help="Time for the whole run, such as 2h; dbdyno runs as many blocks (repetitions) as fit.",
     ),
 ]
 
@@ -294,18 +320,22 @@ Slower = Annotated[
     typer.Option(
         "--fail-if-slower",
         metavar="SHARE",
-        help="Allowed slowdown, such as 3%. Default: the run's margin.",
+        help="Allowed slowdown against the baseline, such as 3%. Default: the run's margin "
+        "(smallest difference that matters).",
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail unless every system is proved within the limit.")
+    bool,
+    typer.Option(
+        "--strict", help="Fail also if the data do not prove that every system is within the limit."
+    ),
 ]
 JUnit = Annotated[
     Path | None,
     typer.Option(
         "--junit",
         metavar="FILE",
-        help="Also write the outcome as JUnit XML.",
+        help="Also write the gate's result as JUnit XML.",
         callback=expanded_or_none,
     ),
 ]
@@ -321,18 +351,23 @@ Out = Annotated[
     ),
 ]
 Verify = Annotated[
-    bool, typer.Option("--verify", help="Check that the run or bundle is unchanged; write nothing.")
+    bool,
+    typer.Option(
+        "--verify", help="Check that the run or bundle is unchanged, and write no bundle."
+    ),
 ]
 Trust = Annotated[
     bool,
-    typer.Option("--trust", help="Run even if the plan uses unknown programs, hosts or files."),
+    typer.Option(
+        "--trust", help="Run the bundle's plan even if it uses unknown programs, hosts or files."
+    ),
 ]
 With = Annotated[
     str | None,
     typer.Option(
         "--with",
         metavar="RUN",
-        help="Compare the bundle with this stored run or bundle, without a new run.",
+        help="Compare the bundle with this stored run or bundle, and measure nothing.",
     ),
 ]
 Replayed = Annotated[
@@ -344,7 +379,8 @@ Replayed = Annotated[
 Label = Annotated[
     str | None,
     typer.Argument(
-        metavar="LABEL", help="Label of the system, such as mysql:8.0.15. Default: all."
+        metavar="LABEL",
+        help="Name of a system in reports, such as mysql:8.0.15. Default: all systems.",
     ),
 ]
 Last = Annotated[
@@ -363,13 +399,18 @@ Csv = Annotated[
 
 Port = Annotated[
     int,
-    typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 picks a free port."),
+    typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 takes a free port."),
 ]
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback address to listen on.")]
 
 # `dbdyno servers` and `dbdyno prove-durability`.
 
-Reference = Annotated[str, typer.Argument(metavar="REF", help="Server, such as mysql:8.0.15.")]
+Reference = Annotated[
+    str,
+    typer.Argument(
+        metavar="REF", help="Server reference, such as mysql:8.0.15 (docs/reference/servers.md)."
+    ),
+]
 ServerSettings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Server setting. Repeatable."),
@@ -377,22 +418,26 @@ ServerSettings = Annotated[
 ServerName = Annotated[
     str | None,
     typer.Argument(
-        metavar="NAME", help="Name of the started server; not needed if there is only one."
+        metavar="NAME",
+        help="Name of a server that `dbdyno servers start` started; not needed if only one runs.",
     ),
 ]
 NewServerName = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Name for the server. Default: made of REF, such as mysql-8.0.15.",
+        help="Name for the server. Default: made of the reference, such as mysql-8.0.15.",
     ),
 ]
-Kills = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of kills.")]
+Kills = Annotated[
+    int, typer.Option(min=1, max=100, metavar="N", help="How often to kill the server.")
+]
 CommitConnections = Annotated[
     int, typer.Option(min=1, max=64, metavar="N", help="Number of connections that commit.")
 ]
 CommitSeconds = Annotated[
-    float, typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Load before each kill.")
+    float,
+    typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Seconds of load before each kill."),
 ]
 
 # `dbdyno audit`.
@@ -400,24 +445,31 @@ CommitSeconds = Annotated[
 Publication = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="FILE", help="Files of the publication: pages with tables, logs, or YAML data."
+        metavar="FILE",
+        help="Files of the publication: pages with tables, logs of benchmark tools, or YAML data.",
     ),
 ]
 Imported = Annotated[
     list[Path],
-    typer.Argument(metavar="PATH", help="Logs or tables of other tools, or folders of them."),
+    typer.Argument(
+        metavar="PATH",
+        help="Logs or tables of other benchmark tools, or folders that contain them.",
+    ),
 ]
 ImportedAs = Annotated[str, typer.Option("--as", metavar="NAME", help="Title of the new run.")]
 NamePattern = Annotated[
     str,
     typer.Option(
         metavar="PATTERN",
-        help="How to read file names and folders, such as {system}/{workload}_{threads}.log.",
+        help="Where names stand in file and folder names, such as "
+        "{system}/{workload}_{threads}.log.",
     ),
 ]
 OwnRun = Annotated[
     str | None,
-    typer.Option("--self", metavar="RUN", help="Audit a run of dbdyno instead of published files."),
+    typer.Option(
+        "--self", metavar="RUN", help="Audit a stored run of dbdyno instead of published files."
+    ),
 ]
 AuditPage = Annotated[
     Path | None,
@@ -430,5 +482,5 @@ AuditPage = Annotated[
 ]
 ColumnMapping = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="YAML file that says what columns and names mean."),
+    typer.Option(metavar="FILE", help="YAML file that explains column headings and names."),
 ]

@@ -79,8 +79,8 @@ def show(
     budget: options.Budget = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Preview a run: cells, time, disk, detectable differences. The differences follow
-    from the noise of earlier runs in the workspace, or of usual machines.
+    """Preview a run: time, disk space, detectable differences. The differences follow from
+    the noise of earlier runs, or else of usual machines.
     """
     lines = described(read_file(plan, scale, budget), workspace).split("\n")
     sys.stdout.write("\n".join(map(printable, lines)))  # the plan may be a stranger's
@@ -205,7 +205,8 @@ def _pilot(plan: Plan, trials: int) -> list[str]:
     if trials == 0:
         return []
     times = f"{each.warmup_s:g} s of warm-up and {each.window_s:g} s each"
-    return _row("pilot", f"{count(trials, 'trial')} to find the rates, {times}; in no number")
+    chosen = f"{count(trials, 'trial')} to choose the rates, {times}"
+    return _row("pilot", f"{chosen}; no verdict uses them")
 
 
 def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
@@ -217,7 +218,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
         count(all_cells // (len(plan.workloads) * settings), "level"),
         *([count(settings, "setting")] if settings > 1 else []),
     ]
-    most = " at most, until the comparison is decided" if plan.design.stop == "decided" else ""
+    most = " at most, until every verdict has enough data" if plan.design.stop == "decided" else ""
     blocks = count(outlook.plan.design.blocks, "block")
     fit = in_budget(plan, outlook)
     others = ["for one machine; m machines run about m times the blocks"] * bool(plan.fleet.spread)
@@ -250,7 +251,7 @@ def _impossible(plan: Plan) -> list[str]:
             reasons.setdefault(f"{system.label}: {keys.message}", []).append(name)
     if not reasons:
         return []
-    lines = ["cannot run, and will be void with this reason"]
+    lines = ["cannot run, so these cells will be void"]
     several = len(setting_names(plan.settings)) > 1
     for reason, names in reasons.items():
         lines += [f"  {reason}", *(f"    {name}" for name in names if several)]
@@ -266,7 +267,7 @@ def _overruled(plan: Plan) -> list[str]:
             own = open.rules_of(product).normalise(system.settings)
             decided.setdefault(system.label, set()).update(own.keys() & keys.keys())
     lines = [f"  {label}: {', '.join(sorted(keys))}" for label, keys in decided.items() if keys]
-    return ["decided by settings, whatever the system's own say", *lines, ""] if lines else []
+    return ["set by the plan's settings, not by the system's own", *lines, ""] if lines else []
 
 
 def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingValue] | UsageError]]:
@@ -300,9 +301,9 @@ def _detectable(outlook: Outlook, workspace: Path | None) -> Iterator[str]:
     levels, margin = questions_of(plan, outlook.cells), _percent(design.margin)
     question = question_of(plan, levels)
     heads = [_named(level) for level in levels]
-    yield f"what {count(design.blocks, 'block')} can see, in four of five comparisons"
-    aimed = f"blocks to see {margin} in {_named(question)}"
-    yield "  ".join(["  blocks differ by", *heads, "ties told", aimed])
+    yield f"differences that {count(design.blocks, 'block')} detect in four of five runs"
+    aimed = f"blocks to detect {margin} in {_named(question)}"
+    yield "  ".join(["  blocks differ by", *heads, "same if equal", aimed])
     known_noise = _learned(plan, workspace) if workspace else None
     rows = [known_noise] if known_noise else [assumed(start, window_s) for start in power.NOISES]
     for noise, name in zip(rows, [known_noise.sd()] if known_noise else power.NOISES, strict=True):
@@ -314,7 +315,7 @@ def _detectable(outlook: Outlook, workspace: Path | None) -> Iterator[str]:
             for level, head in zip(levels, heads, strict=True)
         ]
         yield "  ".join(
-            [f"  {_percent(name):>16}", *seen, f"{ties * 100:>7.0f} %", _at_most(needed, design)]
+            [f"  {_percent(name):>16}", *seen, f"{ties * 100:>11.0f} %", _at_most(needed, design)]
         )
     yield from _in_time(outlook, known_noise, levels)
 
@@ -360,7 +361,7 @@ def _in_time(
     time = duration(outlook.seconds + (blocks - design.blocks) * outlook.block_s)
     percent = _percent(known.sd() if known else power.USUAL_NOISE)
     yield f"  in {duration(outlook.seconds)} at {percent}: {', '.join(seen)}"
-    yield f"  to see {_percent(WANTED)} in {_named(finest)}: {over}{time}"
+    yield f"  time to detect {_percent(WANTED)} in {_named(finest)}: {over}{time}"
     # assumed noise is all of starts, which cells with a start each do not share
     in_step = known is not None or outlook.plan.procedure.restart == "block"
     fewer = _with_fewer_levels(outlook) if in_step else None
@@ -373,7 +374,7 @@ def _in_time(
                 " in the same time"
             )
     if known is None:
-        yield f"  {percent} is usual on small virtual machines; no earlier run here tells more"
+        yield f"  {percent} is usual on small virtual machines; the workspace has no similar run"
     else:
         cells_and_runs = f"{count(known.cells, 'cell')} in {count(known.runs, 'run')}"
         yield f"  {percent} is the noise of {cells_and_runs} of this workspace"

@@ -45,7 +45,7 @@ def prove_durability(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Kill a server under load and look for lost commits. The kill is SIGKILL (kill -9)."""
+    """Kill a server under load and look for lost commits. dbdyno kills the server with SIGKILL."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
     place = places.make_cache_folder() / "durability"
     with locked(place.with_suffix(".lock"), "the proof of durability", wait=note):
@@ -198,7 +198,7 @@ class CertificateResult(Result):
             ),
         )
         yield table(
-            say("Punctuality at a rate (p99 at most {limit:g} ms)", limit=LAG_MS_MAX),
+            say("Delay of sending at a fixed rate (p99 at most {limit:g} ms)", limit=LAG_MS_MAX),
             certificate.punctuality,
             (numeric(say("Requests/s asked for")), lambda one: number(one.rate_per_s, 0)),
             (numeric(say("Reached")), lambda one: number(one.reached_per_s, 0)),
@@ -232,8 +232,8 @@ class CertificateResult(Result):
                 repeated=self.certificate.repeated,
             )
         yield say(
-            "Smallest difference that four of five comparisons find, where a load needs CPU only: "
-            "{differences}.",
+            "Smallest difference that four of five comparisons find, with a load that needs "
+            "only CPU: {differences}.",
             differences=listed(
                 say("{ratio:.1%} in {minutes} min", ratio=one.ratio, minutes=one.minutes)
                 for one in self.certificate.differences

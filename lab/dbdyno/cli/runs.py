@@ -103,7 +103,7 @@ def clean(
     yes: options.Yes = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Delete the servers' data and keep all results. The next run loads the data set again."""
+    """Delete loaded data sets and keep all results. The next run loads its data set again."""
     with ExitStack() as held:
         free = _unused(workspace, held) | _unused(cache_folder(), held)
         if not free:

@@ -28,7 +28,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.command("list")
 def list_known() -> None:
-    """List servers to download: reference, source, size, cached."""
+    """List downloadable servers: reference, source, size, cached."""
     _print_columns(
         [
             (

@@ -20,7 +20,7 @@ def report(
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
 ) -> None:
-    """Judge a stored run or bundle again and rewrite its report."""
+    """Write the report of a stored run or bundle again."""
     flow.report(run_id, workspace, ReportOptions(output, lang, exit_code))
 
 

@@ -141,7 +141,7 @@ def export_command(
     csv: options.Csv = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Export a run as Parquet or CSV tables. The tables hold trials, seconds, costs, verdicts."""
+    """Export a run as Parquet or CSV tables. They hold measurements, seconds, costs, verdicts."""
     wanted = {Format.PARQUET: parquet, Format.CSV: csv}
     folders = {kind: folder for kind, folder in wanted.items() if folder is not None}
     if not folders:
@@ -168,7 +168,7 @@ def import_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Import results of other tools as a run. Reads logs and tables."""
+    """Import results of other benchmark tools as a run. It reads logs and tables."""
     said = mapping_of(mapping) if mapping else Mapping()
     read = imported(paths, title, said, pattern)
     for subject, text in read.notes.items():

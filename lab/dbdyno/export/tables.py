@@ -93,21 +93,21 @@ def _rows(columns: Iterable[ExportColumn]) -> str:
 
 
 KEYS: Final = (
-    text("run_id", "the run"),
-    integer("sequence", "order in the run, from 0; negative in the pilot, which finds rates"),
-    integer("attempt", "0 for the trial's first attempt, 1 for the second"),
-    integer("block", "the block (repetition), from 0; compare systems within a block; -1: pilot"),
-    integer("position", "place of the system and setting in the block, from 0"),
+    text("run_id", "the run's id"),
+    integer("sequence", "order of the trial in the run, from 0; negative in the pilot"),
+    integer("attempt", "number of the attempt at this trial, from 0"),
+    integer("block", "number of the block (repetition), from 0; -1: pilot"),
+    integer("position", "order of the system and setting within the block, from 0"),
     text("system", "the system's label"),
     text("workload", "the workload's label"),
-    integer("threads", "connections of the load"),
+    integer("threads", "number of connections"),
     number("rate_per_s", "transactions due per second in an open loop; empty in a closed loop"),
     text("setting", "values of the varied settings; `default` if none is varied"),
-    text("state", "`valid`: it counts; `void`, `failed` or `repeated` (run again): it does not"),
+    text("state", "`valid`: the attempt counts; `void`, `failed` or `repeated`: it does not count"),
 )
 """Columns with which a table of trials begins; run_id, sequence and attempt name a trial."""
 AT: Final = number("at_s", "middle of this second or reading, in seconds since the load began")
-PHASE: Final = text("phase", "`warmup`, `measured` or `drain`: only `measured` is judged")
+PHASE: Final = text("phase", "`warmup`, `measured` or `drain`; verdicts use only `measured`")
 
 
 def _metric(metric: Metric) -> ExportColumn:
@@ -126,169 +126,178 @@ def _fields(part: type[Noun]) -> Iterable[ExportColumn]:
 
 TRIALS: Final = TableDefinition(
     "trials",
-    "one attempt at a trial",
+    "one row per attempt at a trial",
     (
-        text("why", "why the attempt does not count; empty if it does"),
+        text("why", "reason if the attempt does not count, else empty"),
         text("started_at", "start of the attempt, ISO 8601 with UTC offset"),
         integer("seed", "random seed of the requests; equal for all systems of a block"),
-        number("warmup_s", "load before the measured window"),
-        number("window_s", "actual length of the measured window"),
+        number("warmup_s", "seconds of load before the measured window"),
+        number("window_s", "actual length of the measured window, in seconds"),
         integer("events", "transactions completed in the window"),
         integer("queries", "statements answered without error"),
         integer("errors", "statements that failed"),
         *map(_metric, TABLE),
-        text("server_version", "as the server reports it"),
+        text("server_version", "the version that the server reports"),
         number("server_cpu_s", "CPU time of the server's process in the window"),
-        integer("server_read_bytes", "read from storage by the server, not from the page cache"),
-        integer("server_written_bytes", "sent to storage for the server, at once or later"),
+        integer("server_read_bytes", "bytes that the server read from storage, not the page cache"),
+        integer(
+            "server_written_bytes", "bytes written to storage for the server, at once or later"
+        ),
         integer("server_switches_voluntary", "context switches because a thread waited"),
         integer("server_switches_involuntary", "context switches because a thread was preempted"),
-        text("engine_version", "version of the generator"),
-        text("engine_reactor", "interface to sockets: io_uring or epoll"),
-        integer("engine_threads", "threads of the generator"),
-        number("engine_cpu_s", "CPU time of the generator in the window"),
-        number("engine_cpu_share_max", "CPU share of the generator's busiest thread, 0 to 1"),
-        number("status_cpu_ms", "server CPU for one reading of its counters, before the load"),
+        text("engine_version", "version of the load generator"),
+        text("engine_reactor", "how the load generator waits for sockets: io_uring or epoll"),
+        integer("engine_threads", "number of the load generator's threads"),
+        number("engine_cpu_s", "CPU time of the load generator in the window"),
+        number("engine_cpu_share_max", "CPU share of the load generator's busiest thread, 0 to 1"),
+        number(
+            "status_cpu_ms", "the server's CPU time for a reading of its counters, before the load"
+        ),
         text("dataset", "digest of the loaded rows; empty if not computed"),
-        text("machine", "cluster machine that ran the trial; empty: where dbdyno was started"),
+        text("machine", "machine of the cluster; empty: the machine where dbdyno was started"),
         number(
             "counted_from_s",
-            "first moment that verdicts count, in seconds since the load began; after the window's "
-            "start if the rate was still changing; empty if the attempt does not count",
+            "moment from which verdicts count, in seconds since the load began; later than the "
+            "window's start if throughput was still changing; empty if the attempt does not count",
         ),
     ),
 )
 EVENT_KINDS: Final = TableDefinition(
     "event_kinds",
-    "one kind of transaction in the window, if a script or template names kinds",
+    "one row per kind of transaction, if a script or template names kinds",
     (
-        text("kind", "its name in the script or template, such as `new_order`"),
-        integer("events", "transactions of this kind"),
-        number("per_s", "completed per second"),
+        text("kind", "name of the kind in the script or template, such as `new_order`"),
+        integer("events", "number of transactions of this kind"),
+        number("per_s", "transactions of this kind completed per second"),
         number("latency_ms_p95", "latency p95, ms; empty below 2,000 transactions"),
     ),
 )
 PROCEDURE: Final = TableDefinition(
     "procedure",
-    "one step before the trial",
+    "one row per step before a trial",
     (
-        integer("step", "place of the step, from 0"),
-        text("name", "such as `restore`, `start`, `settle`"),
-        number("seconds", "how long the step took"),
+        integer("step", "number of the step, from 0"),
+        text("name", "name of the step, such as `restore`, `start`, `settle`"),
+        number("seconds", "time that the step took"),
         text("done", "`yes`, or `no` if the step was not done or not completed"),
-        text("detail", "result, or why the step was not done"),
+        text("detail", "result of the step, or the reason why it was not done"),
     ),
 )
 INTERVALS: Final = TableDefinition(
     "intervals",
-    "one second of load",
+    "one row per second of load",
     (
         text(
             "phase",
-            "`warmup`, `measured` or `drain` (last answers after the window): only `measured` is "
-            "judged, from `counted_from_s` of `trials` on",
+            "`warmup`, `measured` or `drain` (last answers after the window); verdicts use only "
+            "`measured`, from `counted_from_s` (in `trials`) on",
         ),
-        number("start_s", "seconds since the load began"),
-        number("end_s", "seconds since the load began"),
-        integer("events", "transactions completed"),
-        integer("reads", "statements that read"),
-        integer("writes", "statements that write"),
-        integer("others", "BEGIN, COMMIT and the like"),
+        number("start_s", "start of this second, in seconds since the load began"),
+        number("end_s", "end of this second, in seconds since the load began"),
+        integer("events", "number of transactions completed"),
+        integer("reads", "number of statements that read rows"),
+        integer("writes", "number of statements that write rows"),
+        integer("others", "number of other statements, such as BEGIN and COMMIT"),
         integer("errors", "statements that failed"),
-        integer("restarts", "transactions retried, as after a deadlock"),
-        integer("reconnects", "lost connections opened again"),
-        integer("arrivals", "open loop: transactions that fell due"),
+        integer("restarts", "number of transactions retried, for example after a deadlock"),
+        integer("reconnects", "number of lost connections that were opened again"),
+        integer("arrivals", "open loop: number of transactions that became due"),
         integer("backlog", "open loop: transactions due but not begun at the second's end"),
-        integer("in_flight", "transactions running at the second's end"),
-        number("silence_ms_max", "longest time in which no connection got an answer"),
-        integer("bytes_received", "replies"),
-        integer("bytes_sent", "requests"),
-        number("latency_ms_avg", "mean latency of transactions"),
-        number("latency_ms_min", "shortest latency"),
-        number("latency_ms_p50", "median latency; empty below 200 transactions in the second"),
-        number("latency_ms_p95", "p95; empty below 2,000"),
-        number("latency_ms_p99", "p99; empty below 10,000; never average percentiles"),
-        number("latency_ms_max", "longest latency"),
+        integer("in_flight", "number of transactions in progress at the second's end"),
+        number("silence_ms_max", "longest time in which no connection got an answer, ms"),
+        integer("bytes_received", "bytes of replies"),
+        integer("bytes_sent", "bytes of requests"),
+        number("latency_ms_avg", "mean latency of transactions, ms"),
+        number("latency_ms_min", "shortest latency of a transaction, ms"),
+        number("latency_ms_p50", "median latency, ms; empty below 200 transactions in the second"),
+        number("latency_ms_p95", "p95, ms; empty below 2,000 transactions in the second"),
+        number("latency_ms_p99", "p99, ms; empty below 10,000 transactions in the second"),
+        number("latency_ms_max", "longest latency of a transaction, ms"),
     ),
 )
 WATCH: Final = TableDefinition(
     "watch",
-    "the machine in one second; CPU in cores (CPU seconds per second)",
+    "one row per second of the machine; CPU time is in cores (CPU seconds per second)",
     (PHASE, AT, *_fields(WatchSample)),
 )
 DISKS: Final = TableDefinition(
     "watch_disks",
-    "one disk, one second",
-    (PHASE, AT, text("device", "the kernel's name"), *_fields(DiskSample)),
+    "one row per disk and second",
+    (PHASE, AT, text("device", "the kernel's name of the disk"), *_fields(DiskSample)),
 )
 NETWORKS: Final = TableDefinition(
     "watch_networks",
-    "one network device, one second",
+    "one row per network device and second",
     (
         PHASE,
         AT,
-        text("device", "the kernel's name; `lo` is loopback"),
+        text("device", "the kernel's name of the network device; `lo` is loopback"),
         *_fields(NetworkSample),
     ),
 )
 STATUS: Final = TableDefinition(
     "status",
-    "one counter of the server at one reading",
+    "one row per counter of the server and reading",
     (
         PHASE,
         AT,
-        number("took_ms", "how long the server took to answer the reading"),
+        number("took_ms", "time that the server took to answer the reading"),
         text("name", "the server's own name of the counter"),
-        number("value", "as the server reported it"),
+        number("value", "the value that the server reported"),
         number("per_s", "increase per second since the previous reading; empty for the first"),
     ),
 )
 SETTINGS: Final = TableDefinition(
     "settings",
-    "one server variable in effect; passwords are left out",
-    (text("name", "the variable"), text("value", "as the server reported it")),
+    "one row per server variable in effect, without passwords",
+    (text("name", "name of the variable"), text("value", "the value that the server reported")),
 )
 REPLICATION: Final = TableDefinition(
     "replication",
-    "one number on replication in the window",
-    (text("name", "such as `commits_acknowledged`"), number("value", "as its name says")),
+    "one row per number about replication in the window",
+    (
+        text("name", "name of the number, such as `commits_acknowledged`"),
+        number("value", "value of the number"),
+    ),
 )
 COST_TABLE: Final = TableDefinition(
     "costs",
-    "one cost of a transaction",
+    "one row per cost of a transaction",
     (
-        text("cost", "such as `server_cpu_us`; [what each means](costs.md)"),
+        text("cost", "name of the cost, such as `server_cpu_us`; [all costs](costs.md)"),
         text("unit", "unit of `per_event`"),
         number("per_event", "cost per transaction"),
-        text("counted_by", "the counter read; one for all trials of a cell if all have it"),
+        text(
+            "counted_by", "the counter that was read, if possible the same in all trials of a cell"
+        ),
     ),
 )
 LEVELS: Final = TableDefinition(
     "levels",
-    "one verdict: on all cells, on a workload in a setting, or on a cell",
+    "one row per verdict: on all cells, on a workload in a setting, or on a cell",
     (
         KEYS[0],
         text(
             "level",
-            "`all`, `workload` or `cell`; the intervals of one pair of systems on one level are "
-            "correct together in 95 % of runs",
+            "`all` cells together, a `workload`, or a `cell`; for one pair of systems, all "
+            "intervals of a level are correct together in 95 % of runs",
         ),
         text("baseline", "the baseline's label"),
         text("system", "the system's label"),
-        text("metric", "such as `transactions_per_s`"),
+        text("metric", "the compared metric, such as `transactions_per_s`"),
         text("workload", "the workload's label; empty for all cells"),
         text("setting", "values of the varied settings; empty for all cells"),
-        integer("threads", "connections of the cell's load"),
-        number("rate_per_s", "transactions due per second, if the cell is an open loop"),
-        integer("cells", "cells behind the ratio"),
-        integer("blocks", "valid blocks"),
-        number("ratio", "system / baseline, geometric mean; empty if unknown"),
+        integer("threads", "number of connections of the cell"),
+        number("rate_per_s", "transactions due per second in an open loop; empty in a closed loop"),
+        integer("cells", "number of cells in the mean"),
+        integer("blocks", "number of valid blocks"),
+        number("ratio", "the system's metric / the baseline's, geometric mean; empty if unknown"),
         number("low", "lower end of the ratio's interval; empty below 3 blocks"),
-        number("high", "upper end"),
+        number("high", "upper end of the ratio's interval"),
         text("word", "the verdict, such as `better`"),
         text("beyond_margin", "`yes` if the whole interval lies beyond the margin, else `no`"),
         number("margin", "smallest difference that matters, 0.02 = 2 %"),
-        integer("blocks_needed", "if `undecided`: total blocks that would probably decide"),
+        integer("blocks_needed", "if `undecided`: number of blocks that would probably be enough"),
     ),
     is_of_trials=False,
 )

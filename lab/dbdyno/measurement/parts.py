@@ -100,24 +100,28 @@ class Step(Noun):
 class DiskSample(Noun):
     """A second of a disk; None without requests, or on an old kernel that does not count."""
 
-    reads_per_s: float = Field(description="requests completed")
-    writes_per_s: float = Field(description="requests completed")
-    read_bytes_per_s: float = Field(description="bytes")
-    written_bytes_per_s: float = Field(description="bytes")
-    busy: float = Field(description="share of time with a request open, 0 to 1")
-    read_ms_avg: float | None = Field(None, description="mean time of a read; empty without one")
-    write_ms_avg: float | None = Field(None, description="mean time of a write; empty without one")
+    reads_per_s: float = Field(description="read requests completed")
+    writes_per_s: float = Field(description="write requests completed")
+    read_bytes_per_s: float = Field(description="bytes read")
+    written_bytes_per_s: float = Field(description="bytes written")
+    busy: float = Field(description="share of time in which a request was open, 0 to 1")
+    read_ms_avg: float | None = Field(
+        None, description="mean time of a read; empty if there was none"
+    )
+    write_ms_avg: float | None = Field(
+        None, description="mean time of a write; empty if there was none"
+    )
     flushes_per_s: float | None = Field(None, description="cache flush requests completed")
 
 
 class NetworkSample(Noun):
     """A second of a network device."""
 
-    received_bytes_per_s: float = Field(description="bytes")
-    sent_bytes_per_s: float = Field(description="bytes")
-    received_packets_per_s: float = Field(description="packets")
-    sent_packets_per_s: float = Field(description="packets")
-    dropped_per_s: float = Field(description="packets dropped or faulty, in both directions")
+    received_bytes_per_s: float = Field(description="bytes received")
+    sent_bytes_per_s: float = Field(description="bytes sent")
+    received_packets_per_s: float = Field(description="packets received")
+    sent_packets_per_s: float = Field(description="packets sent")
+    dropped_per_s: float = Field(description="packets dropped or faulty, received and sent")
 
 
 class WatchSample(Noun):
@@ -131,64 +135,86 @@ class WatchSample(Noun):
     """
 
     at_s: float
-    length_s: float = Field(1.0, description="actual length; more on a busy machine")
-    host_cpu_user: float = Field(description="user CPU, nice included")
-    host_cpu_system: float = Field(description="kernel CPU, interrupts included")
-    host_cpu_irq: float = Field(0.0, description="hardware interrupts, part of `host_cpu_system`")
-    host_cpu_softirq: float = Field(
-        0.0, description="software interrupts, part of `host_cpu_system`"
+    length_s: float = Field(
+        1.0, description="actual length of this second; longer on a busy machine"
     )
-    host_cpu_iowait: float = Field(description="idle while a disk request was open")
-    host_cpu_steal: float = Field(description="given to other virtual machines by the hypervisor")
-    host_cpu_idle: float = Field(description="idle")
-    cpu_mhz: float | None = Field(None, description="mean clock of the cores")
+    host_cpu_user: float = Field(description="CPU time in user mode, including nice")
+    host_cpu_system: float = Field(description="CPU time in the kernel, including interrupts")
+    host_cpu_irq: float = Field(
+        0.0, description="CPU time of hardware interrupts, part of `host_cpu_system`"
+    )
+    host_cpu_softirq: float = Field(
+        0.0, description="CPU time of software interrupts, part of `host_cpu_system`"
+    )
+    host_cpu_iowait: float = Field(description="idle time while a disk request was open")
+    host_cpu_steal: float = Field(
+        description="CPU time that the hypervisor gave to other virtual machines"
+    )
+    host_cpu_idle: float = Field(description="idle time")
+    cpu_mhz: float | None = Field(None, description="mean clock rate of the cores")
     throttled_per_s: float | None = Field(
-        None, description="periods in which a CPU quota held back server or generator"
+        None, description="periods in which a CPU quota held back server or load generator"
     )
     thermal_events_per_s: float | None = Field(
         None, description="times that a core was slowed down because it was hot"
     )
     swap_pages_per_s: float | None = Field(None, description="pages moved to or from swap")
     pressure_cpu_some: float | None = Field(
-        None, description="share of time with a task waiting for a CPU"
+        None, description="share of time in which a task waited for a CPU"
     )
     pressure_io_some: float | None = Field(
-        None, description="share of time with a task waiting for I/O"
+        None, description="share of time in which a task waited for I/O"
     )
     pressure_io_full: float | None = Field(
-        None, description="share of time with all tasks waiting for I/O"
+        None, description="share of time in which all tasks waited for I/O"
     )
     pressure_memory_some: float | None = Field(
-        None, description="share of time with a task waiting for memory"
+        None, description="share of time in which a task waited for memory"
     )
     pressure_memory_full: float | None = Field(
-        None, description="share of time with all tasks waiting for memory"
+        None, description="share of time in which all tasks waited for memory"
     )
-    memory_available_bytes: int = Field(description="available at the second's end")
-    memory_cached_bytes: int | None = Field(None, description="page cache")
-    memory_dirty_bytes: int | None = Field(None, description="page cache not yet written to disk")
+    memory_available_bytes: int = Field(description="available memory at the second's end")
+    memory_cached_bytes: int | None = Field(None, description="size of the page cache")
+    memory_dirty_bytes: int | None = Field(
+        None, description="part of the page cache that is not yet written to disk"
+    )
     swap_used_bytes: int | None = Field(None, description="swap in use")
-    disk_read_bytes_per_s: float = Field(description="sum over all disks")
-    disk_written_bytes_per_s: float = Field(description="sum over all disks")
+    disk_read_bytes_per_s: float = Field(description="bytes read, sum over all disks")
+    disk_written_bytes_per_s: float = Field(description="bytes written, sum over all disks")
     disk_writes_per_s: float = Field(description="write requests completed, all disks")
     disk_flushes_per_s: float | None = Field(
         None, description="cache flush requests completed, all disks"
     )
-    server_cpu: float = Field(description="the server's process, threads and child processes")
-    server_rss_bytes: int = Field(description="resident memory, shared pages counted once")
-    server_threads: int | None = Field(None, description="threads")
-    server_read_bytes_per_s: float | None = Field(None, description="read from storage")
-    server_written_bytes_per_s: float | None = Field(None, description="sent to storage")
+    server_cpu: float = Field(
+        description="CPU time of the server's process, threads and child processes"
+    )
+    server_rss_bytes: int = Field(
+        description="resident memory of the server, shared pages counted once"
+    )
+    server_threads: int | None = Field(None, description="number of the server's threads")
+    server_read_bytes_per_s: float | None = Field(
+        None, description="bytes that the server read from storage"
+    )
+    server_written_bytes_per_s: float | None = Field(
+        None, description="bytes written to storage for the server"
+    )
     server_switches_per_s: float | None = Field(
-        None, description="context switches; empty in seconds without a reading"
+        None, description="context switches of the server; empty in seconds without a reading"
     )
-    generator_cpu: float = Field(description="the load generator")
-    generator_rss_bytes: int | None = Field(None, description="resident memory")
-    generator_switches_per_s: float | None = Field(None, description="context switches")
+    generator_cpu: float = Field(description="CPU time of the load generator")
+    generator_rss_bytes: int | None = Field(
+        None, description="resident memory of the load generator"
+    )
+    generator_switches_per_s: float | None = Field(
+        None, description="context switches of the load generator"
+    )
     replicas_cpu: float | None = Field(
-        None, description="replicas and the delayed network between servers; empty without replicas"
+        None, description="CPU time of replicas and simulated network; empty without replicas"
     )
-    watch_cpu: float | None = Field(None, description="spent by dbdyno on these readings")
+    watch_cpu: float | None = Field(
+        None, description="CPU time that dbdyno spent on these readings"
+    )
     disks: dict[str, DiskSample] = {}
     networks: dict[str, NetworkSample] = {}
 

@@ -166,15 +166,15 @@ WORDS: Final[dict[str, Said]] = {
     "no_page": say("There is no such page."),
     "trouble": say("This cannot be shown"),
     "now": say("Now"),
-    "waiting": say("Waiting for the run's next word."),
-    "over": say("Nothing is being measured now; the report has what is stored."),
+    "waiting": say("Waiting for the run's next message."),
+    "over": say("No measurement is in progress; the report shows the stored measurements."),
     "cut_off": say("The connection is interrupted; the page tries again by itself."),
-    "seconds": say("The present cell, second by second"),
+    "seconds": say("The current measurement, second by second"),
     "seconds_how": say(
         "Each line is one system's trial of this cell in this block; warm-up is shaded. The "
         "table below has the outcome of every trial."
     ),
-    "ended": say("Trials that have ended"),
+    "ended": say("Finished measurements"),
     "block": say("block"),
     "pilot": say("pilot"),
     "system": say("System"),
@@ -185,7 +185,7 @@ WORDS: Final[dict[str, Said]] = {
     "measured": say("measuring"),
     "drain": say("finishing"),
     "done": say("Trials done"),
-    "share": say("Present step"),
+    "share": say("Current step"),
     "tps": say("TPS"),
     "p95": say("p95, ms"),
     "second_axis": say("seconds since the load began"),

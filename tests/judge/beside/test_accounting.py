@@ -59,8 +59,8 @@ def test_the_reviews_run_is_told_apart():
     assert found.by_work * found.by_use == pytest.approx(found.ratio)
     assert found.taken == pytest.approx(0.2)
     assert accounting(found) == (
-        "server CPU per transaction × 1.29, in total × 0.789, so throughput × 0.611; other "
-        f"processes took 20.0 % more of the host's CPU during the trials of {making.B}"
+        "server CPU per transaction × 1.29, server CPU in total × 0.789, so throughput × 0.611; "
+        f"other processes took 20.0 % more of the host's CPU during the trials of {making.B}"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_loss_that_is_no_more_than_the_cpu_that_others_took_is_no_verdict():
 
 
 def test_others_are_named_only_where_the_system_used_less_cpu():
-    assert "per transaction × 1.25, in total × 0.9" in said(0.8, 0.9, 0.0)
+    assert "per transaction × 1.25, server CPU in total × 0.9" in said(0.8, 0.9, 0.0)
     assert "other processes took 10.0" in said(1.0, 0.8, 0.1)
     assert "other processes" not in said(0.8, 1.1, 0.2)
 

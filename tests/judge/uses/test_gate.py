@@ -54,7 +54,7 @@ def test_one_slower_comparison_closes_the_gate():
     closed = gate_of((0.9, 0.95), (0.99, 1.01), (0.95, 1.05), (None, None))
     assert not closed.holds
     assert whole(closed) == (
-        "gate does not hold at 3 % slower: 1 slower, 1 held, 1 undecided, 1 void"
+        "gate fails with a limit of 3 %: 1 slower, 1 held, 1 without enough data, 1 void"
     )
 
 
@@ -62,17 +62,17 @@ def test_undecided_and_void_are_said_and_pass_unless_strict():
     intervals = ((0.99, 1.01), (0.95, 1.05), (None, None))
     held = gate_of(*intervals)
     assert held.holds
-    assert whole(held) == "gate holds at 3 % slower: 1 held, 1 undecided, 1 void"
+    assert whole(held) == "gate passes with a limit of 3 %: 1 held, 1 without enough data, 1 void"
     texts = [text(passage, 0.03) for passage in held.passages]
-    assert "is undecided" in texts[1]
-    assert texts[2].startswith("nothing can be said about mysql:8.0.15")
+    assert texts[1].startswith("not enough data to say if")
+    assert texts[2].startswith("too few measurements to compare mysql:8.0.15")
     assert not gate_of(*intervals, strict=True).holds
 
 
 def test_a_gate_that_decides_nothing_does_not_hold():
     assert not gate_of((0.5, 2.0), (None, None)).holds
     assert not gate((), 0.03).holds
-    assert whole(gate((), 0.03)) == "gate does not hold: the run has no verdict"
+    assert whole(gate((), 0.03)) == "gate fails: the run has no verdict"
 
 
 def test_the_interval_is_the_one_that_holds_for_all_cells_together():

@@ -165,7 +165,7 @@ def of_cells(*cells: tuple[float, ...]) -> Run:
         ((1.005, 1.0051, 1.0049), 0.2, Word.EQUIVALENT, "A difference exists"),
         (OPEN, 0.2, Word.UNDECIDED, "does not mean that the systems are the same"),
         ((1.1, 1.1), 0.2, Word.NO_VERDICT, "Too few blocks are valid"),
-        ((0.5, 0.5, 0.5), 0.99, Word.VOID, "decides nothing"),
+        ((0.5, 0.5, 0.5), 0.99, Word.VOID, "has no result"),
     ],
 )
 def test_each_word_has_its_meaning(ratios, cpu_share: float, word: Word, says: str) -> None:

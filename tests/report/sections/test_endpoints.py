@@ -42,7 +42,7 @@ def test_beside_servers_of_the_lab_those_of_others_are_told_apart() -> None:
     assert any(line.startswith("- 5 starts of A say little about rare") for line in lines)
     procedures = [line for line in lines if line.startswith("| procedure | ")]
     assert any("server restarted for each system" in line for line in procedures)
-    others = "servers of B are run by others: dbdyno does not restart"
+    others = "dbdyno does not control the servers of B: it does not restart"
     assert any(others in line for line in procedures)
 
 

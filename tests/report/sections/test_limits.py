@@ -66,8 +66,8 @@ def test_several_machines_are_not_called_one_and_unseen_processes_are_named() ->
     plan, trials = making.plan(blocks=3), making.pairs((1.0,) * 3)
     apart = [making.changed(one, machine=f"m{one.trial.block}") for one in trials]
     text = sentences(run(plan, apart))
-    assert "These machines: other processors" in text
-    assert "One machine" not in text
+    assert "used these machines only: with other processors" in text
+    assert "used one machine" not in text
     assert "could not be watched" not in text
     boxed = [making.unseen(one) if one.trial.system == making.B else one for one in trials]
     assert f"The processes of {making.B} could not be watched" in sentences(run(plan, boxed))

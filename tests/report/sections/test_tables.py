@@ -120,4 +120,4 @@ def test_new_orders_and_kinds_of_events_are_rows() -> None:
 
 def test_no_number_is_said(empty: Run) -> None:
     (said,) = numbers(empty.plan, [], empty.judgement).parts
-    assert said == Paragraph("No trial is usable, so there are no numbers.")
+    assert said == Paragraph("No trial is valid, so there are no numbers.")

@@ -137,8 +137,8 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
             severity=Severity.NOTE,
             rule="concurrency",
             sentence=say(
-                "throughput and mean latency fit {clients} times the printed connections: as of "
-                "{clients} load generators with so many each",
+                "throughput and mean latency fit {clients} times the printed connections: "
+                "perhaps {clients} load generators had as many each",
                 clients=clients,
             ),
             arithmetic=flights[0][1].arithmetic(flights[0][0]),
@@ -185,8 +185,8 @@ def _of_flight(
     """The weight and the sentence of a cell; None if its requests in flight are as usual."""
     if flight.low > ABOVE and not cell.is_mean_said:
         return Severity.NOTE, say(
-            "throughput and latency need more requests in flight than the {threads} connections"
-            " can have: the latency is no mean, or not of this run",
+            "throughput and latency need more requests in flight than the {threads} connections "
+            "can have: the latency is not a mean, or does not belong to this run",
             threads=cell.threads,
         )
     if ABOVE < flight.low <= ABOVE_OF_MEANS:
@@ -205,14 +205,14 @@ def _of_flight(
         return None
     if cell.is_mean_said and _is_alone(cell, flight, seen):
         return Severity.CONTRADICTION, say(
-            "throughput and mean latency are not of one run: only here were far fewer "
-            "requests in flight than there are connections ({threads})",
+            "throughput and mean latency do not belong to the same run: only here were far "
+            "fewer requests in flight than there are connections ({threads})",
             threads=cell.threads,
         )
     return Severity.NOTE, say(
-        "fewer requests were in flight than there were {threads} connections: the "
-        "client was a limit, waited between requests, or mean and throughput are not "
-        "of one run",
+        "fewer requests were in flight than there were {threads} connections: the client was "
+        "too slow, waited between requests, or mean latency and throughput do not belong to the "
+        "same run",
         threads=cell.threads,
     )
 
@@ -337,20 +337,21 @@ def _of_ratio(
     is_near = (1 - RETRIED_MAX) * known <= high and low <= (1 + RETRIED_MAX) * known
     if is_near and known < low:
         sentence = say(
-            "more queries than {known} a transaction: of transactions that were rolled"
-            " back, or not of one run",
+            "more than {known} queries per transaction: some transactions were rolled back, or "
+            "the numbers do not belong to the same run",
             known=known,
         )
     elif is_near or is_other:
         sentence = say(
-            "queries are not {known} times the transactions: they were counted over other"
-            " seconds, or sent with other options",
+            "queries are not {known} times the transactions: they were counted over another "
+            "time, or sent with other options",
             known=known,
         )
     else:
         severity = Severity.CONTRADICTION
         sentence = say(
-            "queries and transactions are not of one run: a transaction has {known} statements",
+            "queries and transactions do not belong to the same run: a transaction has {known} "
+            "statements",
             known=known,
         )
     return LedgerEntry(

@@ -110,9 +110,9 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
         return LedgerEntry(
             severity=Severity.NOTE,
             rule="claims",
-            sentence=say("not checkable from what was printed"),
+            sentence=say("cannot be checked with the printed numbers"),
             arithmetic=say(
-                "no table has {metric} of {subject} beside that of {against} in the claim's cells",
+                "no table has {metric} of both {subject} and {against} in the claim's cells",
                 metric=claim.metric,
                 subject=claim.of,
                 against=claim.than or claim.of,
@@ -129,7 +129,7 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
             claim,
             Severity.CONFIRMED,
             say(
-                "the claimed ratio, {range}, holds for the mean of each workload",
+                "the claimed ratio, {range}, is true for the mean of each workload",
                 range=_range(claim),
             ),
             listed(means, "; "),
@@ -139,7 +139,7 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
         claim,
         Severity.CONFIRMED if holds else Severity.CONTRADICTION,
         say(
-            "the claimed ratio, {range}, holds in {count} of {cells}",
+            "the claimed ratio, {range}, is true in {count} of {cells}",
             count=len(agreeing),
             cells=count(len(compared), "cell"),
             range=_range(claim),
@@ -204,15 +204,15 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
     whole = list(_ways(claim, say("the claim's cells"), against, compared))
     agreeing = [one for one in whole if _is_in_range(claim, one)]
     if agreeing:
-        sentence = say("the claimed ratio, {range}, is that of the tables", range=_range(claim))
+        sentence = say("the tables give the claimed ratio, {range}", range=_range(claim))
         return _headline(claim, Severity.CONFIRMED, sentence, agreeing[0].text)
     beside = whole[0].text
     ways = [] if claim.than_threads else _ratios(claim, cells)
     elsewhere = [one for one in ways if _is_in_range(claim, one)]
     if not elsewhere:
         sentence = say(
-            "the claimed ratio, {range}, comes out of no subset of the tables, for {subject}"
-            " against any other system",
+            "no subset of the tables gives the claimed ratio, {range}, of {subject} against "
+            "another system",
             range=_range(claim),
             subject=claim.of,
         )
@@ -222,10 +222,12 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
         key=lambda way: (way.against == against, _distance(claim, way) <= 0, way.cells),
     )
     sentence = (
-        say("the claimed ratio, {range}, holds for other or fewer cells only", range=_range(claim))
+        say(
+            "the claimed ratio, {range}, is true only for other or fewer cells", range=_range(claim)
+        )
         if best.against == against
         else say(
-            "the claimed ratio, {range}, holds against {other}, not against {against}",
+            "the claimed ratio, {range}, is true against {other}, not against {against}",
             range=_range(claim),
             other=best.against,
             against=against,
@@ -342,7 +344,7 @@ def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
         yield LedgerEntry(
             severity=Severity.CONTRADICTION,
             rule="changes",
-            sentence=say("a printed change is not that of its two numbers"),
+            sentence=say("a printed change does not follow from its two numbers"),
             arithmetic=say(
                 "{first} and {second}: a change of {change:+.1%}, printed {text}",
                 first=first.text,
@@ -356,8 +358,8 @@ def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
         yield LedgerEntry(
             severity=Severity.CONFIRMED,
             rule="changes",
-            sentence=say("{count} printed changes are those of their numbers", count=held),
-            arithmetic=say("each held against the two columns beside it"),
+            sentence=say("{count} printed changes follow from their numbers", count=held),
+            arithmetic=say("each was compared with two numbers of its row"),
         )
 
 

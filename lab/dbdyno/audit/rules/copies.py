@@ -162,8 +162,8 @@ def _printed_twice(first: _Row, second: _Row) -> Iterator[LedgerEntry]:
             severity=Severity.NOTE,
             rule="copies",
             sentence=say(
-                "{system} has the same numbers in both publications: it was measured once, not"
-                " beside each of the others",
+                "{system} has the same numbers in both publications: it was measured once, not "
+                "together with each of the other systems",
                 system=_title(first[0]),
             ),
             arithmetic=_told(first[1], same),

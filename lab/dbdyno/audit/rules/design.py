@@ -31,13 +31,13 @@ STDDEV: Final = "latency_ms_stddev"
 """As pgbench prints it: how far latencies lie apart, no latency."""
 DISCLOSURES: Final[Mapping[str, Said]] = {
     "repeats": say("how often each cell was measured"),
-    "spread": say("how far repeats lay apart"),
+    "spread": say("how much repeated measurements differed"),
     "duration": say("how long each run took"),
     "warm_up": say("whether and how long servers were warmed up"),
     "order": say("in which order cells and systems ran"),
-    "client": say("whether the load generator was a limit: its CPU, its machine"),
+    "client": say("the load generator's machine and CPU use"),
     "versions": say("the servers' versions"),
-    "durability": say("what a commit waited for"),
+    "durability": say("whether commits were durable"),
 }
 DURABILITY: Final = re.compile(
     r"sync_binlog|flush_log_at_trx_commit|synchronous_commit|sync-log|durability"
@@ -65,10 +65,10 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
         yield LedgerEntry(
             severity=Severity.NOTE,
             rule="unread",
-            sentence=say("sentences of pages are not read"),
+            sentence=say("the audit does not read the sentences of pages"),
             arithmetic=say(
-                "give their claims and what they tell of the method as YAML beside the pages:"
-                " `dbdyno audit PAGE CLAIMS.yaml` (docs/how-to/audit.md)"
+                "write the pages' claims, and what they say about the method, into a YAML file: "
+                "`dbdyno audit PAGE CLAIMS.yaml` (docs/how-to/audit.md)"
             ),
         )
     if publication.unread:
@@ -188,8 +188,8 @@ def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
         _number(about.get("round_trip_ms")),
         Severity.NOTE,
         say(
-            "a latency is below the round trip that the page names, so client and server cannot "
-            "have been at the two ends of this network"
+            "a latency is below the network's round trip that the page names, so client and "
+            "server were not connected by this network"
         ),
     )
     memory_gb = _number(about.get("memory_gb"))
@@ -269,8 +269,8 @@ def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[
                     severity=Severity.NOTE,
                     rule="settings",
                     sentence=say(
-                        "the settings as printed are those of none of the tables: who copies them"
-                        " runs another experiment"
+                        "the printed settings belong to none of the tables: with these "
+                        "settings, a reader repeats another experiment"
                     ),
                     arithmetic=say(
                         "{name} = {value}, tables at {sizes} GB",
@@ -290,7 +290,7 @@ def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[
             yield LedgerEntry(
                 severity=Severity.CONTRADICTION,
                 rule="settings",
-                sentence=say("the settings as printed do not give the durability that is stated"),
+                sentence=say("the printed settings do not give the stated durability"),
                 arithmetic=listed(weak),
                 place=text,
             )
@@ -323,7 +323,8 @@ def _number(value: object) -> float | None:
 
 
 NO_REPEATS: Final = say(
-    "without repeats a difference cannot be told from what one run differs by from the next"
+    "without repeats, a difference between systems cannot be distinguished from the variation "
+    "between runs"
 )
 
 
@@ -348,8 +349,10 @@ def _missing(publication: Publication) -> Iterator[LedgerEntry]:
         yield LedgerEntry(
             severity=Severity.UNSAFE if "repeats" not in disclosed else Severity.NOTE,
             rule="missing",
-            sentence=say("what is not told: {missing}", missing=listed(missing, "; ")),
+            sentence=say(
+                "the publication does not state: {missing}", missing=listed(missing, "; ")
+            ),
             arithmetic=NO_REPEATS
             if "repeats" not in disclosed
-            else say("a reader cannot repeat it, or weigh it"),
+            else say("without this, a reader can neither repeat nor judge the measurement"),
         )

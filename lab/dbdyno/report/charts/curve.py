@@ -59,8 +59,8 @@ def latency_throughput(
         for row in rows
     ]
     note = say(
-        "A line joins a system's load levels in rising order; numbers beside points are the load. "
-        "Farther right is more throughput, lower is less latency."
+        "A line joins the load levels of a system; the number beside a point is the load level. "
+        "Points farther right have more throughput, lower points have less latency."
     )
     return vega.figure("latency-throughput", title, up, points, spec, note)
 

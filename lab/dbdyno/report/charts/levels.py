@@ -32,8 +32,8 @@ IS_POINT: Final = "!datum.fit"
 HAS_INTERVAL: Final = f"isValid(datum.low) && isValid(datum.high) && {IS_POINT}"
 BAR: Final[Spec] = {"opacity": 0.75, "width": {"band": 0.5}}
 NOTE: Final = say(
-    "Thin lines are 95 % intervals of one system. Verdicts compare within blocks, so overlapping "
-    "lines do not contradict a verdict."
+    "A thin line is the 95 % interval of one system. Verdicts compare systems within each block "
+    "(repetition), so lines may overlap although one system is faster."
 )
 
 

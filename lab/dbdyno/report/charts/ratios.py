@@ -103,8 +103,8 @@ def ratios(
     ]
     shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)
     note = say(
-        "Thin lines are the verdicts' intervals, thick lines the 95 % intervals of a cell alone. "
-        "The shaded band is the margin."
+        "Thin lines are the verdicts' intervals; thick lines are 95 % intervals of each cell by "
+        "itself. Differences within the shaded band, the margin, are too small to matter."
     )
     if any(line.overall for line in lines):
         note = say("{note} {mean}", note=note, mean=say("A diamond is the mean of several cells."))

@@ -387,8 +387,8 @@ TIMELINES: Final = (
         (say("server"), lambda sample: sample.server_cpu if sample.is_seen("server") else None),
         (say("all other processes"), _others),
         say(
-            "All other processes are the load generator, dbdyno and whatever else ran; the shaded "
-            "seconds are the warm-up."
+            "All other processes include the load generator and dbdyno; the shaded seconds are "
+            "the warm-up."
         ),
     ),
     Timeline(

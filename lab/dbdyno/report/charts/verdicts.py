@@ -54,8 +54,8 @@ def matrix(cells: Sequence[Cell], verdicts: Sequence[Verdict]) -> Figure | None:
         for verdict in verdicts
     ]
     note = say(
-        "Each field is one comparison; the number is the change against the baseline. Not enough "
-        "data does not mean that the systems are the same: the difference may matter or not."
+        "Each field is one comparison; the number is the change against the baseline. Not "
+        "enough data does not mean that the systems are the same."
     )
     against = say("against {baseline}", baseline=verdicts[0].baseline)
     if len({verdict.baseline for verdict in verdicts}) > 1:

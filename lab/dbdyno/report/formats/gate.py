@@ -92,19 +92,20 @@ def whole(gate: Gate) -> Said:
     """The gate's outcome in a sentence."""
     allowed = _percent(gate.slower_max)
     if not gate.passages:
-        return say("gate does not hold: the run has no verdict")
+        return say("gate fails: the run has no verdict")
     if not gate.decided:
-        return say("gate does not hold: no comparison is decided about a limit of {a}", a=allowed)
+        return say("gate fails: no comparison has enough data for a limit of {a}", a=allowed)
     counts = {outcome.value: gate.count(outcome) for outcome in GateOutcome}
     if gate.holds:
         return say(
-            "gate holds at {a} slower: {held} held, {undecided} undecided, {void} void",
+            "gate passes with a limit of {a}: {held} held, {undecided} without enough data, "
+            "{void} void",
             a=allowed,
             **counts,
         )
     return say(
-        "gate does not hold at {a} slower: {slower} slower, {held} held, "
-        "{undecided} undecided, {void} void",
+        "gate fails with a limit of {a}: {slower} slower, {held} held, {undecided} without "
+        "enough data, {void} void",
         a=allowed,
         **counts,
     )
@@ -118,10 +119,10 @@ TEXTS: Final = {
         "{system} is not slower than {baseline} by more than {allowed}: {numbers}"
     ),
     GateOutcome.UNDECIDED: phrase(
-        "whether {system} is slower than {baseline} by more than {allowed} is undecided: "
+        "not enough data to say if {system} is slower than {baseline} by more than {allowed}: "
         "{numbers}; {needed}"
     ),
-    GateOutcome.VOID: phrase("nothing can be said about {system} and {baseline}: {numbers}"),
+    GateOutcome.VOID: phrase("too few measurements to compare {system} with {baseline}: {numbers}"),
 }
 
 

@@ -57,13 +57,13 @@ def grid(judgement: Judgement) -> Section:
 def _explained(summary: GridSummary) -> Paragraph:
     return Paragraph(
         say(
-            "A ratio is a system's {metric} divided by the baseline's. In each block a workload's "
-            "ratio is the geometric mean of its cells' ratios, and the ratio of all cells is that "
-            "of the workloads' ratios. The 95 % intervals come from the scatter between blocks. "
-            "The intervals of all workloads are correct together "
-            "in 95 of 100 runs, and so are the intervals of all cells. If one workload is faster "
+            "A ratio is a system's {metric} divided by the baseline's. In each block, a "
+            "workload's ratio is the geometric mean of its cells' ratios, and the ratio of all "
+            "cells is the geometric mean of the workloads' ratios. The 95 % intervals come from "
+            "the scatter between blocks. The intervals of all workloads are correct together in "
+            "95 of 100 runs, and so are the intervals of all cells. If one workload is faster "
             "and another slower, the ratio of all cells describes neither. The second table "
-            "counts verdicts, not higher averages.",
+            "counts the verdicts on cells.",
             metric=metric_label(BY_NAME[summary.metric]),
         )
     )
@@ -164,7 +164,7 @@ def _crossing(curve: Curve) -> list[Text]:
 
 def _regressions(regressions: Sequence[Regression]) -> Table:
     return table(
-        say("Throughput from the middle load level, fixed before the run, to the highest"),
+        say("Change of throughput from the middle load level to the highest"),
         regressions,
         (say("System"), lambda one: one.system),
         (say("Workload"), lambda one: workload_name(one.workload, one.setting)),
@@ -200,10 +200,10 @@ def within_limit(judgement: Judgement) -> Section:
         say(
             "Transactions were due at the same rates for all systems, at random moments drawn "
             "beforehand, and latency counts from the moment a transaction was due. A rate is "
-            "sustained if the backlog of waiting transactions does not grow over the second half "
-            "of the window. The highest rate within the limit is interpolated between two "
+            "sustained if the backlog of waiting transactions does not grow over the second "
+            "half of the window. The highest rate within the limit is interpolated between two "
             "measured rates, on a line through the logarithms; it tends to be too low, by less "
-            "than the distance of these two rates."
+            "than the difference between these two rates."
         )
     )
     return Section(heading, (explained, *(part for s in judgement.slo for part in _search(s))))
@@ -217,8 +217,8 @@ def pilot(plan: Plan) -> Section:
     explained = Paragraph(
         say(
             "Before the first block a pilot ran each system over {connections} in a closed "
-            "loop{search}. These rates, the same for all systems, were chosen from it; its trials "
-            "count in no other number.",
+            "loop{search}. dbdyno chose the rates, the same for all systems, from the pilot's "
+            "trials; no verdict uses these trials.",
             connections=count(plan.load.connections, "connection"),
             search=say(", then at a few rates to see where the limit might be")
             if plan.load.seeks_rates

@@ -61,7 +61,7 @@ def conclusion(
     if doubts and attempts:
         parts.append(
             say(
-                "Weigh these numbers with {findings} ({checks}); see Findings.",
+                "Before you rely on these numbers, read {findings} ({checks}) under Findings.",
                 findings=count(len(doubts), "doubtful finding"),
                 checks=listed(dict.fromkeys(check_name(first.check) for first, *_ in doubts)),
             )
@@ -71,9 +71,9 @@ def conclusion(
 
 def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> list[Text]:
     if not attempts:
-        return [say("Nothing has been measured yet, so nothing can be said about any system.")]
+        return [say("Nothing has been measured yet.")]
     if not any(attempt.state is State.VALID for attempt in attempts):
-        return [say("No trial is usable, so nothing can be said about any system.")]
+        return [say("No trial is valid, so there is no result.")]
     if not comparisons(plan):
         return [
             say(
@@ -268,15 +268,15 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
         "other grounds."
     ),
     (Word.UNDECIDED, False): phrase(
-        "{range} The difference may matter or not, so these data speak for neither system. Not "
-        "enough data does not mean that the systems are the same."
+        "{range} The difference may be large enough to matter or not, so these data speak for "
+        "neither system. Not enough data does not mean that the systems are the same."
     ),
     (Word.VOID, False): phrase(
-        "Trials that this comparison needs are void, so it decides nothing; remove the cause "
+        "Too many trials of this comparison are void, so it has no result; remove the cause "
         "named under Findings and repeat the trials."
     ),
     (Word.NO_VERDICT, False): phrase(
-        "Too few blocks are valid for an interval, so this comparison decides nothing."
+        "Too few blocks are valid for an interval, so this comparison has no result."
     ),
 }
 """By the word, and whether it is beyond the margin (for equivalent: whether 1 is outside)."""

@@ -64,9 +64,9 @@ def costs(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     if not tables:
         return Section(COSTS_HEADING, ())
     explained = say(
-        "What one transaction took in the measured window: the total of all valid trials divided "
-        "by their transactions; in brackets the lowest and the highest trial. Where all systems "
-        "have the same counter, all are counted by it."
+        "The table shows the cost of one transaction: the total of all valid trials divided by "
+        "their number of transactions. Brackets hold the lowest and the highest trial. If all "
+        "systems have a counter in common, this counter is used for all."
     )
     watched: list[Part] = [Paragraph(text) for text in _cost_of_watching(attempts)]
     return Section(COSTS_HEADING, (Paragraph(explained), *tables, *watched))
@@ -129,7 +129,7 @@ def _cost_of_watching(attempts: Sequence[Attempt]) -> list[Text]:
 def _watching(said: Sequence[Text]) -> Iterator[Text]:
     if said:
         costs = reduce(lambda one, more: say("{one}, {more}", one=one, more=more), said)
-        yield say("Cost of watching, with one reading a second: {costs}.", costs=costs)
+        yield say("Cost of dbdyno's own readings, once a second: {costs}.", costs=costs)
 
 
 def _missing(troubles: Sequence[str]) -> Iterator[Text]:
@@ -151,8 +151,8 @@ def machine(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     for cell, system, trials in sound_trials(plan, attempts):
         cells.setdefault(cell, {})[system] = trials
     explained = say(
-        "Means over the measured windows: CPU in cores; waits as the share of time in which some "
-        "task waited (PSI)."
+        "Means over the measured windows. CPU is in cores; a wait is the share of time in which "
+        "some task waited (PSI)."
     )
     tables = [_machine_table(cell, of) for cell, of in cells.items()]
     return Section(say("Machine"), (Paragraph(explained), *tables) if tables else ())

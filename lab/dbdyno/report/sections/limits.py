@@ -64,15 +64,15 @@ def _design(run: LimitedRun) -> Iterator[Text]:
         )
     if run.cells * len(comparisons(run.plan)) > 1:
         yield say(
-            "The verdicts on a system's {cells} are correct together in 95 of 100 runs, and so "
-            "are those on its workloads. No such allowance is made across several systems, or for "
-            "any other interval.",
+            "In 95 of 100 runs, all verdicts on a system's {cells} are correct together, and so "
+            "are all verdicts on its workloads. Over several systems, or with other intervals, "
+            "some error is more likely.",
             cells=count(run.cells, "cell"),
         )
     if run.plan.trial.window_s < WINDOW_S_MIN:
         yield say(
-            "Windows of {window} are too short to hold several checkpoints; costs that come in "
-            "waves may be missed.",
+            "Windows of {window} are too short for several checkpoints, so the cost of "
+            "checkpoints may be missed.",
             window=seconds(run.plan.trial.window_s),
         )
 
@@ -129,12 +129,13 @@ def _unseen(run: LimitedRun) -> Iterator[Text]:
 def _machines(run: LimitedRun) -> Iterator[Text]:
     if len({measurement.machine for measurement in run.measurements}) > 1:
         yield say(
-            "These machines: other processors, disks and memory may rank the systems differently."
+            "The run used these machines only: with other processors, disks or memory, the "
+            "systems may rank differently."
         )
     elif not run.known.has(Fact.OTHERS):
         yield say(
-            "One machine: other processors, disks and memory sizes may rank the systems "
-            "differently."
+            "The run used one machine: with other processors, disks or memory sizes, the "
+            "systems may rank differently."
         )
 
 
@@ -205,7 +206,7 @@ def _arrivals(run: LimitedRun) -> Iterator[Text]:
     else:
         yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
     yield say(
-        "Generated rows and queries are not your application, where the difference may be another."
+        "Rows and queries were generated: with your application, the difference may be another."
     )
 
 
@@ -245,7 +246,7 @@ def certified(measurements: Sequence[Measurement]) -> list[Text]:
     if facts is None:
         return []
     if not facts.digest:
-        return [say("The generator has no certificate on this machine: `dbdyno certify` makes it.")]
+        return [say("The load generator was not certified on this machine: run `dbdyno certify`.")]
     quoted = say(
         "certificate {digest} of {made} (highest rate {most})",
         digest=facts.digest[:12],

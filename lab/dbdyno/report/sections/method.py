@@ -108,19 +108,17 @@ def _always(known: Known) -> list[Text]:
     return [
         *SATURATED.of(known),
         say(
-            "Percentiles are read from merged histograms: counts of all seconds and trials are "
-            "added, percentiles are never averaged. A percentile is shown only if 100 requests or "
-            "more were slower."
+            "Percentiles are computed from one histogram of all seconds and trials; percentiles "
+            "are never averaged. A percentile is shown only if 100 requests or more were slower."
         ),
         say(
-            "The 95 % intervals come from the logarithms of the ratios within blocks, one value "
-            "per block: seconds and requests are not independent. The noise of a cell is "
-            "estimated partly from the other cells of the comparison, the more so the more alike "
-            "they are."
+            "The 95 % intervals are computed from one ratio per block, on a logarithmic scale, "
+            "because seconds and requests of a trial are not independent. The noise of a cell "
+            "is also estimated from the other cells of the comparison, the more so the more "
+            "alike their noise is."
         ),
         say(
-            "Void, failed and repeated trials stay in the record with their reason; none is "
-            "deleted."
+            "Trials that do not count (void, failed or repeated) stay stored, each with the reason."
         ),
     ]
 
@@ -181,7 +179,8 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
         say("Seed: {seed}", seed=plan.seed),
         say("dbdyno: {version}", version=run.dbdyno_version),
         say(
-            "The plan, every trial's numbers and this judgement are in {file} beside this page.",
+            "{file} beside this page contains the plan, the numbers of every trial, and all "
+            "verdicts.",
             file="report.json",
         ),
     )
@@ -189,8 +188,8 @@ def repeat(plan: Plan, run: RunFacts) -> Section:
     again = (wanted, Code(run.command)) if run.command else ()
     kept = Paragraph(
         say(
-            "Keep all data of this report in one file; judge the file again anywhere; run its "
-            "experiment again and compare the two runs:"
+            "Pack all data of this run into one file, write its report again on any machine, "
+            "and repeat its experiment to compare the two runs:"
         )
     )
     commands = Code(f"dbdyno bundle {run.run_id}\ndbdyno report FILE\ndbdyno replay FILE")

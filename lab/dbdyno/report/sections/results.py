@@ -61,7 +61,7 @@ def findings(judgement: Judgement) -> Section:
     head: Part = Paragraph(
         say(
             "{findings}: {void} void, {doubtful} doubtful, {note} note. A void trial does not "
-            "count; a doubtful one counts and is named beside the verdict.",
+            "count. A doubtful finding is a warning beside the verdict.",
             findings=count(len(levels), "finding"),
             **{level.value: levels.count(level) for level in WEIGHT},
         )

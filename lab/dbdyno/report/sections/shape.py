@@ -87,19 +87,22 @@ def _law(scalability: Scalability) -> tuple[Text, ...]:
 STABILITY: Final = say("Stability")
 STABILITY_EXPLAINED: Final = (
     say(
-        "Slow seconds: share of seconds below 80 % of the window's median rate. This share and "
-        "p99 / p50 are medians of the trials."
+        "Slow seconds: share of seconds with less than 80 % of the trial's median throughput. "
+        "The table shows the median of all trials, also for p99 / p50."
     ),
     say(
-        "Dips: seconds in a row below 70 % of the median rate; recovery lasts from the start of a "
-        "dip until 95 % of the median rate is reached again. Dips and stalls are counted over all "
-        "trials."
+        "Dips: consecutive seconds below 70 % of the median throughput. Recovery lasts from the "
+        "start of a dip until throughput reaches 95 % of the median again. Dips and stalls are "
+        "counted over all trials."
     ),
-    say("Stalls: 0.2 s or more in which transactions ran but no statement was answered."),
+    say(
+        "Stalls: 0.2 s or more in which transactions were in progress but the server answered "
+        "no statement."
+    ),
 )
 COMPARED: Final = say(
-    "These counts compare a system with the baseline, in the blocks that are valid for both. They "
-    "are no verdicts."
+    "This table compares the counts of a system and of the baseline in all blocks that are "
+    "valid for both. The counts are not verdicts."
 )
 
 
@@ -199,10 +202,10 @@ def _counted(pair: CountPair) -> Text:
 
 OUTLIERS: Final = say("Outlying trials")
 RULE: Final = say(
-    "Outlying trials are listed here and still count in every number. A trial is outlying if its "
-    "throughput (at a fixed rate: p99) differs from that of the system's other trials of the cell "
-    "by more than chance (generalised extreme Studentised deviate, Rosner 1983, about 5 % false "
-    "alarms) and by more than the margin. At least {least} trials are needed.",
+    "Outlying trials are listed here and still count in every number. A trial is outlying if "
+    "its throughput (at a fixed rate: p99) differs from the system's other trials of the cell "
+    "by more than the margin, and by more than chance explains (generalised extreme Studentised "
+    "deviate, Rosner 1983, about 5 % false alarms). At least {least} trials are needed.",
     least=BLOCKS_FEW,
 )
 

@@ -44,7 +44,9 @@ from dbdyno.report.sections.costs import cores
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, term
 
-MERGED: Final = Sentence(phrase("Values are merged over all valid trials."), Fact.HERE)
+MERGED: Final = Sentence(
+    phrase("Each value is computed from all valid trials together."), Fact.HERE
+)
 WITHOUT_INTERVAL: Final = "latency_ms_max"
 """One request of a trial makes it, so an interval over a few trials says nothing."""
 MAIN: Final = tuple(
@@ -137,7 +139,7 @@ def numbers(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> Se
     """All numbers of each workload, then each system over its settings."""
     run, heading = _Tabled(plan, attempts, judgement), say("Numbers")
     if not run.ladders:
-        nothing = say("No trial is usable, so there are no numbers.")
+        nothing = say("No trial is valid, so there are no numbers.")
         return Section(heading, (Paragraph(nothing),))
     tables = [
         _table(run, ladder, [*_metrics(run, _all_of(run, ladder)), _errors(run)])
@@ -147,8 +149,8 @@ def numbers(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> Se
     if run.compared:
         baselines = dict.fromkeys(one.baseline.label for one in run.compared)
         against = say(
-            "Changes are against {baseline}, each with its own 95 % interval; a change with a "
-            "verdict has the verdict's interval.",
+            "Changes are against {baseline}. A change with a verdict has the verdict's "
+            "interval; any other change has its own 95 % interval.",
             baseline=listed(baselines, " / "),
         )
         head.append(against)

@@ -83,10 +83,7 @@ def _difference(case: str, systems: Values) -> Said:
 
 
 MEANING: Final[Mapping[Proof, Said]] = {
-    Proof.LOST: say(
-        "the application had been told that these commits were stored, so commits are not durable "
-        "here"
-    ),
+    Proof.LOST: say("the server had acknowledged these commits, so its commits are not durable"),
     Proof.UNFLUSHED: say(
         "a kill -9 does not touch the operating system's memory: a power loss or a crash of the "
         "operating system would lose commits that were acknowledged but not yet flushed"

@@ -128,22 +128,22 @@ def _filled(template: Template, finding: Finding) -> Said:
 VOID, DOUBTFUL, NOTE = Level.VOID, Level.DOUBTFUL, Level.NOTE
 
 ASKED: Final = phrase("the plan asks for this difference; mention it beside the numbers")
-ROWS_LOST: Final = phrase("the system wrongly lost, kept or changed rows: report this fault")
+ROWS_LOST: Final = phrase(
+    "the server wrongly lost, kept or changed rows: report this to the server's maker"
+)
 
 FINDINGS: Final[Mapping[str, Telling]] = {
     "cell-cannot-run": Telling(
         (VOID,),
-        "the system does not support the cell's setting, or cannot take its load",
+        "the system does not support the setting of the cell (a workload at a load level and "
+        "setting), or cannot serve its number of connections",
         lambda values: name(values["reason"]) if values["reason"] else say("it could not be run"),
-        phrase(
-            "change the setting, the load or the system; resume tries this cell again only with "
-            "--retry"
-        ),
+        phrase("change the setting, the load or the system, then use `dbdyno resume --retry`"),
     ),
     "no-events": Telling(
         (VOID,),
-        "no transaction was completed in the measured window although statements were answered, "
-        "or no statement was sent",
+        "in the measured window, the server answered statements but completed no transaction, "
+        "or the load generator sent no statement",
         lambda values: say(
             "{events} completed in a measured window of {window_s:.1f} s",
             events=count(values["events"], "transaction"),
@@ -155,48 +155,48 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stands-still": Telling(
         (DOUBTFUL, NOTE),
-        "no statement was answered for half of the measured window or more although transactions "
-        "ran; if some transactions were completed, 10 or more must have been expected in that "
-        "time; a note if none was completed, which is [a "
-        "result](../how-it-works/verdicts.md#a-system-that-stands-still)",
+        "for at least half of the measured window, the server answered no statement although "
+        "transactions were in progress: doubtful if it completed transactions in the rest of "
+        "the window (and would have completed at least 10 in the gap); a note if it completed "
+        "none, which is [a result](../how-it-works/verdicts.md#a-system-that-stands-still)",
         lists.stands_still,
         phrase(
-            "the numbers include the standstill; look for what the statements waited for: a lock, "
-            "a replica, a full disk"
+            "the numbers include the standstill; find out what the statements waited for: a "
+            "lock, a replica, a full disk"
         ),
     ),
     "step-undone": Telling(
         (DOUBTFUL,),
-        "a [step before the trial](../how-it-works/procedure.md) failed or was not completed in "
-        "time",
+        "a [step before the measurement](../how-it-works/procedure.md) failed or took too long",
         lists.step_undone,
-        phrase(
-            "give dbdyno the permission for this step, or the step more time, or leave it out of "
-            "the plan"
-        ),
+        phrase("give the step permission or more time, or leave it out of the plan"),
     ),
     "script-check": Telling(
         (VOID, DOUBTFUL),
-        "after a trial the command `check` of a [script](../how-to/scripts.md#in-a-comparison) "
-        "found rows that break its rules; doubtful: the check could not be run",
+        "after the measurement, the command `check` of a "
+        "[script](../how-to/scripts.md#in-a-comparison) found broken rules; doubtful if it "
+        "could not be run",
         {
-            VOID: phrase("the script's check found rows that break its rules"),
+            VOID: phrase("the script's check found rows that break the script's rules"),
             DOUBTFUL: phrase("the script's check could not be run: {reason}"),
         },
-        {VOID: ROWS_LOST, DOUBTFUL: phrase("run the check by hand and look at what it prints")},
+        {
+            VOID: ROWS_LOST,
+            DOUBTFUL: phrase("run the script's command `check` by hand and read its output"),
+        },
     ),
     "errors": Telling(
         (VOID, NOTE),
-        "over 0.1 % of the statements failed and were not retried; a note if fewer failed, if "
-        "transactions were retried (`retries`), or if a script itself counts errors (`script`); "
-        "lock wait timeouts do not count if no transaction was completed",
+        "over 0.1 % of the statements failed without a retry; a note if fewer failed, if their "
+        "transactions were retried, or if a script counts errors itself; lock wait timeouts do "
+        "not count if no transaction was completed",
         lists.errors,
-        phrase("remove the cause, or compare at a load level where it does not happen"),
+        phrase("remove the cause of the errors, or compare at a load level without errors"),
     ),
     "retries": Telling(
         (DOUBTFUL, NOTE),
         "over 0.1 % of the transactions were retried after an error such as a deadlock, a lock "
-        "wait timeout or a write conflict; a note if fewer were",
+        "wait timeout or a write conflict; a note if fewer transactions were",
         lists.retries,
         phrase("use more rows or fewer connections, unless you want to compare contention"),
     ),
@@ -204,8 +204,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (VOID,),
         "a thread of the load generator used over 70 % of a core",
         phrase(
-            "the busiest generator thread used {share:.0%} of a core (limit {limit:.0%}, threads in"
-            " all: {threads})"
+            "the busiest thread of the load generator used {share:.0%} of a core (limit "
+            "{limit:.0%}, threads in all: {threads})"
         ),
         phrase(
             "use several load generators (load.generators), give the generator cores of its own "
@@ -214,26 +214,25 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "near-ceiling": Telling(
         (DOUBTFUL,),
-        "closed loop: the trial's throughput is over 50 % of what the load generator reached in "
-        "this run on a built-in server that answers at once",
+        "closed loop: throughput is over 50 % of the load generator's own limit, which this run "
+        "measured with a built-in server that answers at once",
         phrase(
             "{rate_per_s:.0f} transactions/s are {share:.0%} of the {ceiling_per_s:.0f} that this "
             "load generator reaches on a server that answers at once (limit {limit:.0%})"
         ),
-        phrase(
-            "give the generator more cores or another host; the server may be faster than "
-            "measured here"
-        ),
+        phrase("the server may be faster: give the load generator more cores or another host"),
     ),
     "timer-late": Telling(
         (DOUBTFUL,),
-        "open loop: the load generator sent transactions late although a connection was free: p99 "
-        "of its delay is over 0.2 ms and over 5 % of the median latency",
+        "open loop: the load generator sent requests late although a connection was free: p99 "
+        "of the delay is over 0.2 ms and over 5 % of the median latency",
         phrase(
             "the load generator sent transactions late although a connection was free: p99 of its "
             "delay {late_ms:.2f} ms (limit {limit_ms:.2f} ms, median latency {median_ms:.2f} ms)"
         ),
-        phrase("give the generator cores of its own (procedure.pin) or load from another host"),
+        phrase(
+            "give the load generator cores of its own (procedure.pin), or run it on another host"
+        ),
     ),
     "certificate-failed": Telling(
         (VOID,),
@@ -244,39 +243,35 @@ FINDINGS: Final[Mapping[str, Telling]] = {
             made=values["made_at"],
             faults=listed(certificate_faults(values["wrong"], values["late"]), "; "),
         ),
-        phrase(
-            "stop other programs on this machine, run `dbdyno certify` until it passes, then "
-            "measure again"
-        ),
+        phrase("stop other programs, run `dbdyno certify` until it passes, then measure again"),
     ),
     "rate-not-sustained": Telling(
         (DOUBTFUL, NOTE),
-        "open loop: the backlog of transactions not yet sent grew over the second half of the "
-        "measured window; a note if the rate was tried only to find a limit ([open "
-        "loop](../how-to/open-loop.md))",
+        "open loop: over the second half of the measured window, the backlog (transactions that "
+        "are due and not yet sent) grew; a note if the rate was tried only to find the highest "
+        "rate within a latency limit ([open loop](../how-to/open-loop.md))",
         phrase(
             "{rate_per_s:g} transactions/s were due and {answered_per_s:.1f} were completed: over "
             "the second half of the window the backlog grew by {growth_per_s:.1f} a second (limit "
             "{limit_per_s:.1f}), to {backlog}"
         ),
-        phrase(
-            "compare latency at a lower rate; at this rate latency depends on the window's length"
-        ),
+        phrase("compare latency at a lower rate; here, latency grows with the measured time"),
     ),
     "few-requests": Telling(
         (DOUBTFUL,),
         "open loop: fewer than 100 requests are slower than the compared percentile",
         lambda values: say(
-            "{requests} requests; {percentile} needs {needed}, of which 100 are slower",
+            "{requests} requests were measured; {percentile} needs {needed}, so that 100 are "
+            "slower",
             **{**values, "percentile": METRICS[values["metric"]]},
         ),
         phrase("use a window of {window_s} s or more at this rate, or a lower percentile"),
     ),
     "commits-unflushed": Telling(
         (VOID,),
-        "the settings promise a flush before each commit is acknowledged, but for N commits of C "
-        "connections the server synced its log fewer than 0.9 × N / C times, with half a second "
-        "allowed for the time of reading ([why](../how-to/durability.md))",
+        "the settings promise that each commit is flushed before it is acknowledged, but for N "
+        "commits on C connections the server synced its log fewer than 0.9 × N / C times; the "
+        "limit allows for counters read half a second late ([why](../how-to/durability.md))",
         lambda values: say(
             "{events} commits of {connections} need at least {needed:.0f} flushes of the log, but "
             "the server made {flushes:.0f} ({share:.1%})",
@@ -287,17 +282,17 @@ FINDINGS: Final[Mapping[str, Telling]] = {
             share=values["share"],
         ),
         phrase(
-            "look for what swallows syncs (nosync, eatmydata, tmpfs): this system does less work "
-            "than its settings promise"
+            "find out why syncs do not reach the disk (nosync, eatmydata, tmpfs): this system "
+            "does less work than its settings promise"
         ),
     ),
     "unseen-flushes": Telling(
         (DOUBTFUL, NOTE),
-        "the machine's disks counted flushes for under 10 % of a system's syncs, and for over 50 "
-        "% of another system's; a note if for no system over 50 %",
+        "the machine's disks counted flushes for under 10 % of this system's syncs, but for "
+        "over 50 % of another system's; a note if no system reaches 50 %",
         phrase(
-            "the machine's disks counted flushes for {share:.0%} of the syncs that the system "
-            "made or promised"
+            "the machine's disks counted flushes for only {share:.0%} of the syncs that the "
+            "system made or promised"
         ),
         phrase(
             "put all systems on the same kind of disk; a disk without a volatile cache (write "
@@ -306,29 +301,37 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "trial-failed": Telling(
         (VOID,),
-        "the trial did not end as planned",
+        "the server or the load generator failed, so the measurement ended early",
         phrase("{window_s:.1f} s into the measured window: {failure}"),
-        phrase("look at the server's log; a resumed run repeats the trial and keeps this attempt"),
-        {Fact.ELSEWHERE: phrase("read the end of the log; import a complete run")},
+        phrase("look at the server's log; `dbdyno resume` repeats the measurement"),
+        {
+            Fact.ELSEWHERE: phrase(
+                "read the end of the imported log to see why; import a log of a complete run"
+            )
+        },
     ),
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
-        "the server's uptime grew by over 2 s less than the measured window lasted (one that never "
-        "moves is not judged); doubtful: by over 5 s more than warm-up and window together",
+        "the server restarted: from start to end of the measured window, its uptime grew by over 2 "
+        "s less than the window lasted (not checked if the uptime never changes); doubtful if it "
+        "grew by over 5 s more than warm-up and window together",
         phrase(
             "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s"
             " ({least_s:.0f} to {most_s:.0f} s expected)"
         ),
         {
             VOID: phrase("look for a crash or a restart in the server's log"),
-            DOUBTFUL: phrase("the counters were read late; is the machine overloaded?"),
+            DOUBTFUL: phrase(
+                "the server's counters were read late: check if the machine is overloaded"
+            ),
         },
     ),
     "stall": Telling(
         (DOUBTFUL,),
-        "no statement was answered for half a second although transactions ran, or no transaction "
-        "was completed in a second (not judged if connections pause between transactions); 10 or "
-        "more transactions were expected in that time",
+        "for half a second the server answered no statement although transactions were in "
+        "progress, or for a second it completed no transaction (not checked if connections "
+        "pause between transactions); at the usual rate, at least 10 transactions would have "
+        "been completed in that time",
         lists.stall,
         phrase(
             "look in the server's log for a checkpoint or flush at that time; if the system "
@@ -337,14 +340,15 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-load": Telling(
         (VOID,),
-        "the systems of one block got requests of different seed, distribution or use of prepared "
-        "statements",
+        "within a block (a repetition), the systems got requests with different random seeds, "
+        "distributions or use of prepared statements",
         lists.unequal_load,
         phrase("run the block again with one plan and one version of dbdyno"),
     ),
     "imported-run": Telling(
         (DOUBTFUL,),
-        "another tool measured the run (`dbdyno import`): order, settings and machine are unknown",
+        "another tool measured the run, and `dbdyno import` read its results: order of "
+        "measurements, settings and machine are unknown",
         phrase(
             "imported from another tool's record: the order of trials, the servers' settings and "
             "the machine are unknown, so there are numbers and ratios but no verdict"
@@ -353,39 +357,38 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "incomplete-run": Telling(
         (DOUBTFUL,),
-        "planned trials are missing; in a run that ends when decided, only those of blocks that "
-        "were begun count as missing",
+        "planned measurements are missing; in a run that stops when it is decided, only "
+        "measurements of blocks (repetitions) that were begun count as missing",
         lists.incomplete_run,
         phrase("resume the run; stopping when the numbers look good makes intervals too narrow"),
     ),
     "sequential-design": Telling(
         (DOUBTFUL,),
-        "two blocks or more were measured, but all trials of a system came before, or all after, "
-        "those of the baseline",
-        phrase("{system} and {baseline} did not take turns: all trials of one came first"),
+        "at least two blocks (repetitions) were measured, but all measurements of the system "
+        "came before, or all after, the baseline's",
+        phrase("{system} and {baseline} did not take turns: one was measured after the other"),
         phrase(
-            "any change of the machine meanwhile looks like a difference between the systems; "
-            "measure them in blocks"
+            "a change of the machine between the two looks like a difference between the "
+            "systems; measure them in blocks"
         ),
     ),
     "split-block": Telling(
         (DOUBTFUL,),
-        "more than half an hour, and ten times as long as usual, passed between two trials of a "
-        "block; or, after an interrupt or a failed trial, one system's server was restarted "
-        "between its cells and another's was not; or the server of an endpoint was up for less "
-        "than the time since the block's trial before",
+        "within a block (a repetition), more than half an hour and ten times the usual time "
+        "passed between two measurements; or after an interruption, only one system's server was "
+        "restarted; or an endpoint's server restarted within the block",
         {
             "started-again": phrase(
-                "the server of {arm} was restarted within block {block}: its later cells began on "
-                "a cold server, those of the other systems on a warm one"
+                "the server of {arm} was restarted within block {block}: its later measurements "
+                "began on a cold server, the other systems' on a warm server"
             ),
             "restarted": phrase(
                 "the server of {system} was restarted within block {block}, or another answered: "
                 "it had been up for {uptime_s:.0f} s, and {since_s:.0f} s before it was in use"
             ),
             "paused": phrase(
-                "{hours:.1f} h passed between two trials of block {block}; {usual_s:.0f} s are "
-                "usual"
+                "{hours:.1f} h passed between two measurements of block {block}; {usual_s:.0f} "
+                "s are usual"
             ),
         },
         {
@@ -396,40 +399,41 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "machine-drift": Telling(
         (NOTE,),
-        "the throughput of all systems together rose or fell by over 2 % in the course of the "
-        "run, p < 0.01 (with 8 trials or more)",
+        "in the course of the run, the throughput of all systems together rose or fell by over "
+        "2 %, with p < 0.01 (checked from 8 measurements on)",
         phrase(
             "in the course of the run the throughput of all systems together changed by "
             "{change:+.1%} (line fitted to {trials} trials, p = {chance:.4f})"
         ),
-        phrase("ratios within blocks are not affected; absolute rates are"),
+        phrase("ratios within blocks are not affected, but absolute throughput is"),
     ),
     "uncontrolled-server": Telling(
         (DOUBTFUL,),
-        "a system is an endpoint: dbdyno does not restart it or restore its rows",
+        "the system is a running server of yours (endpoint): dbdyno cannot restart or restore it",
         lists.uncontrolled_server,
         phrase(
-            "restart and reload it between runs yourself, keep others off it, or measure a system"
-            " that dbdyno can start"
+            "restart the server and reload its data between runs yourself, keep other clients "
+            "off it, or measure a server that dbdyno can start"
         ),
     ),
     "unequal-settings": Telling(
         (DOUBTFUL, NOTE),
-        "a system's settings promise other durability of commits or binary log, or other repair "
-        "of torn pages, than the baseline's; caches of data pages differ by over 1 %; I/O method, "
-        "instrumentation, query cache or connection handling differ; a note if the plan asks for "
-        "the difference",
+        "the system's settings differ from the baseline's in durability of commits or binary "
+        "log, repair of torn pages, size of the buffer pool (by over 1 %), I/O method, "
+        "instrumentation, query cache or connection handling; a note if the plan asks for it",
         durability.unequal_settings,
         {
             DOUBTFUL: phrase(
-                "set them equal in the plan; else the systems do not do the same work"
+                "set these settings equal in the plan; otherwise the systems do not do the same "
+                "work"
             ),
             NOTE: ASKED,
         },
         {
             Fact.OTHERS: {
                 DOUBTFUL: phrase(
-                    "have them set equal at the endpoint; else the systems do not do the same work"
+                    "set these settings equal on your servers; otherwise the systems do not do "
+                    "the same work"
                 ),
                 NOTE: ASKED,
             }
@@ -437,29 +441,29 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "changed-versions": Telling(
         (DOUBTFUL,),
-        "a system or the load engine had two versions within the run",
+        "the version of the server or of dbdyno's load generator changed within the run",
         lists.changed_versions,
         phrase("begin a new run; a resumed run needs the same versions of all programs"),
     ),
     "little-law": Telling(
         (VOID,),
-        "closed loop: throughput × mean latency differs from the number of connections by over 1 "
-        "% more than transactions across the window's edges, or without an end, explain; if "
-        "connections pause between transactions, only if it is larger; not for imported trials",
+        "closed loop: throughput × mean latency must be the number of connections (Little's "
+        "law), but differs by over 1 % more than unfinished transactions explain; if "
+        "connections pause between transactions, it must not be larger; not for imported logs",
         phrase(
             "{rate_per_s:.1f} transactions/s × {latency_ms:.3f} ms = {busy:.2f} busy connections, "
             "but the load had {connections}: off by {off:+.1%} (tolerance {tolerance:.1%})"
         ),
         phrase(
-            "negative: connections stood idle (generator too slow, or reconnecting); positive: "
-            "transactions or time were miscounted"
+            "a negative value: connections stood idle, because the load generator was too slow "
+            "or reconnected; a positive value: transactions or time were miscounted"
         ),
     ),
     "statements-of-event": Telling(
         (VOID,),
-        "the number of statements per transaction differs from that of the workload or template "
-        "by over 0.1 % more than the window's edges, retries and errors explain; not for imported "
-        "trials",
+        "the measured number of statements per transaction differs from the number in the "
+        "workload or template by over 0.1 % more than retries, errors and unfinished "
+        "transactions explain; not checked for imported logs",
         phrase(
             "{statements} statements in {events} transactions are {per_event:.3f} per "
             "transaction, but the workload has {per_event_wanted:g}: off by {off:+d} statements "
@@ -471,8 +475,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "commits-at-server": Telling(
         (DOUBTFUL,),
-        "between two readings of its counters, the server's number of commits differs from the "
-        "load generator's by over 0.5 % more than the time that a reading takes explains",
+        "the server and the load generator counted different numbers of commits: the difference "
+        "is over 0.5 % more than the time of reading the server's counters explains",
         phrase(
             "the server's {counter} rose by {seen:.0f}, but the load generator counted {counted}: "
             "off by {off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})"
@@ -484,30 +488,30 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-dataset": Telling(
         (VOID,),
-        "after loading, a system held fewer rows than it was sent, or other rows (by digest) than "
-        "the first system that holds all",
+        "after loading, the system held fewer rows than it was sent, or other rows (compared by "
+        "checksum) than the first system that holds all rows",
         lists.unequal_dataset,
         phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
-        {Fact.OTHERS: phrase("drop its tables at the endpoint, and begin a new run")},
+        {Fact.OTHERS: phrase("drop the system's tables, and begin a new run")},
     ),
     "rows-not-kept": Telling(
         (VOID,),
-        "after a system's last trial, its tables do not have the rows that the workloads should "
-        "leave: after reads the same rows (by digest), after updates and whole transactions the "
-        "same number",
+        "after the system's last measurement, its tables do not hold the rows that the "
+        "workloads should leave: after reads the same rows (by checksum), after updates and "
+        "transactions the same number of rows",
         lists.rows_not_kept,
         ROWS_LOST,
         {
             Fact.OTHERS: phrase(
-                "keep other clients off its tables; if none wrote there, report this fault"
+                "keep other clients off the system's tables; if no other client wrote there, "
+                "report this to the server's maker"
             )
         },
     ),
     "unequal-plans": Telling(
         (NOTE,),
-        "a kind of statement, or a statement of a "
-        "[template](../how-to/templates.md#how-it-is-run), has another query plan than on the "
-        "baseline (access, index or extra of `EXPLAIN`)",
+        "a statement of the workload or [template](../how-to/templates.md#how-it-is-run) has "
+        "another query plan than on the baseline (type, key or Extra of `EXPLAIN`)",
         lists.unequal_plans,
         phrase(
             "part of the difference may come from the optimizer's choice of plan, not from the "
@@ -516,75 +520,71 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "replicas-missing": Telling(
         (VOID,),
-        "not all replicas replicated at the start and end of the measured window, or no reading "
-        "shows that they did",
+        "at the start or end of the measured window, not all replicas were replicating, or "
+        "their state could not be read",
         lists.replicas_missing,
-        phrase("look into the replicas' error logs; the trial did less work than it was meant to"),
+        phrase("look into the replicas' error logs; the system did less work than planned"),
     ),
     "commits-not-waited": Telling(
         (VOID,),
         "a commit did not wait for a replica as the plan says, or waited at another point than "
-        "planned, or no replica acknowledged a commit although the load wrote "
-        "([topology](../how-to/topology.md))",
+        "planned, or no replica acknowledged any commit ([topology](../how-to/topology.md))",
         lists.commits_not_waited,
         lambda values: lists.WAIT_ADVICE[values["reasons"][0]["case"]],
     ),
     "replica-lags": Telling(
         (DOUBTFUL,),
-        "the slowest replica was behind by more than the commits of one second",
+        "the slowest replica was behind the primary by more than the commits of one second",
         phrase(
             "the slowest replica was {behind:.0f} transactions behind at the end of the window, "
             "{behind_s:.1f} s of the load (limit {limit_s:.0f} s)"
         ),
-        phrase(
-            "let the replica apply in parallel, or lower the load: only the primary sustains this "
-            "rate"
-        ),
+        phrase("let the replica apply changes in parallel, or lower the load"),
     ),
     "disturbed": Telling(
         (VOID, NOTE),
-        "in the measured window other processes and stolen time took more of the machine's CPU "
-        "than `design.disturbance_max` (10 %), or stolen time alone if the server's CPU is "
-        "unknown; a note on a cell that was measured again for this reason, or was not because "
-        "the run had no repeats left",
+        "in the measured window, other processes and the hypervisor (steal) took more of the "
+        "machine's CPU than `design.disturbance_max` (10 %); only steal counts if the server's "
+        "CPU is unknown; a note if the measurement was repeated, or no repeats were left",
         lists.disturbed,
         {
             **dict.fromkeys(
                 ("attributed", "stolen"),
                 phrase(
                     "stop other programs on this machine and measure again; "
-                    "design.disturbance_max sets another limit"
+                    "design.disturbance_max in the plan sets another limit"
                 ),
             ),
             **dict.fromkeys(
                 ("others", "lost", "other-limit", "used-up"),
                 phrase(
-                    "the counted measurements are not affected; a quiet machine needs no repeats"
+                    "measurements that count are not affected; a quiet machine needs no repeats"
                 ),
             ),
         },
     ),
     "machine": Telling(
         (DOUBTFUL, NOTE),
-        "in a trial the machine was shared, slowed down or unlike in the run's other trials "
-        "([limits](#limits-of-machine))",
+        "during the measurement, the machine was shared, slowed down, or in another state than "
+        "during the run's other measurements ([limits](#limits-of-machine))",
         lists.machine,
         lists.machine_advice,
     ),
     "uneven-disturbance": Telling(
         (DOUBTFUL,),
-        "in a block, other processes took over 5 % more of the machine's CPU during one system's "
-        "trial of a cell than during another's (their CPU, steal, and I/O wait for bytes that the "
-        "server did not ask for)",
+        "within a block (a repetition), other processes took over 5 % more of the machine's CPU "
+        "while one system was measured than while another was, counting their CPU time, steal, "
+        "and I/O wait that the server did not cause",
         lists.uneven_disturbance,
         phrase("this distorts the ratio: stop other programs on this machine and measure again"),
     ),
     "not-steady": Telling(
         (DOUBTFUL, NOTE),
-        "a system's throughput was still changing when its windows began, so [all windows of the "
+        "a system's throughput was still changing when the measured window began, so [all "
+        "windows of the "
         "cell](../how-it-works/verdicts.md#where-a-window-begins-and-what-a-warm-up-leaves-in-it) "
-        "count from a later second; doubtful if the counted part may still be over 0.5 % off the "
-        "final throughput, for which the verdict's interval allows",
+        "count from a later second; doubtful if throughput may still be over 0.5 % from its "
+        "final value, for which the interval allows",
         lists.not_steady,
         {
             DOUBTFUL: phrase("warm up for about {until_s:.0f} s, or use a longer window"),

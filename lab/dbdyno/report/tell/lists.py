@@ -132,9 +132,7 @@ def step_undone(values: Values) -> Said:
         )
         for step, why in values["steps"].items()
     )
-    return say(
-        "the trial began without a step that the plan asks for: {steps}", steps=listed(steps, "; ")
-    )
+    return say("the trial began without a step of the plan: {steps}", steps=listed(steps, "; "))
 
 
 def stall(values: Values) -> Said:
@@ -274,9 +272,9 @@ def not_steady(values: Values) -> Said:
         for system, (low, high) in values["left"].items()
     )
     return say(
-        "throughput still changed within the measured windows of all blocks; the first {cut} s of "
-        "each count as warm-up, and the final throughput may differ from the counted one by: "
-        "{off}; the verdict's interval allows for this",
+        "throughput still changed within the measured windows of all blocks; the first {cut} s "
+        "of each count as warm-up, and the final throughput may differ from the counted "
+        "throughput by: {off}; the verdict's interval allows for this",
         cut=values["cut_s"],
         off=listed(off),
     )
@@ -378,17 +376,20 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
             "{idle_limit:.0%}), the generator used {generator:.1%}"
         ),
         say(
-            "the ratio of two systems still holds, the absolute rate holds for this machine only; "
-            "pin the generator to cores of its own or load from another host"
+            "the ratio of two systems is still valid, but absolute throughput only for this "
+            "machine; pin the load generator to cores of its own, or run it on another host"
         ),
     ),
     "quota": (
         phrase("a CPU quota was used up {times} in the window (limit 0)"),
-        say("raise or remove cpu.max of the control group: what was measured is the quota"),
+        say("raise or remove cpu.max of the control group: the quota limited throughput"),
     ),
     "heat": (
         phrase("cores were slowed down because of heat {times} in the window"),
-        say("cool the machine, or fix its clock at a frequency that it can keep and say so"),
+        say(
+            "cool the machine, or fix its clock rate at a frequency that it can keep, and "
+            "mention this beside the results"
+        ),
     ),
     "memory": (
         phrase("for {value:.2%} of the window some task waited for memory (limit {limit:.0%})"),
@@ -412,14 +413,14 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
             "before these trials a test computation took {by:.0%} {longer} than usual in this run "
             "(limit {limit:.0%})"
         ),
-        say("look for what else ran then; the block's ratio may be affected"),
+        say("find out which other program ran at that time; the block's ratio may be affected"),
     ),
     "sync": (
         phrase(
             "before these trials a test sync took {by:.0%} {longer} than usual in this run (limit "
             "{limit:.0%})"
         ),
-        say("look for what else ran then; the block's ratio may be affected"),
+        say("find out which other program ran at that time; the block's ratio may be affected"),
     ),
 }
 """Evidence and advice for each quantity of `machine`."""

@@ -46,7 +46,7 @@ UNITS: Final = {
 COUNTERS: Final[Mapping[str, Said]] = {
     "process": say("the kernel, for the server's process"),
     "disks": say("the kernel, for all disks"),
-    "engine": say("the load's engine"),
+    "engine": say("dbdyno's load generator"),
     "rows": say("rows inserted, updated, deleted"),
     "rows_read": say("{first} or {second}", first="Innodb_rows_read", second="Rows_read"),
     "innodb": say("{counter} with the log", counter="Innodb_data_written"),

@@ -229,7 +229,7 @@ def _load(plan: Plan, known: Known) -> Iterator[Text]:
         yield say("open loop at rates around the limit, over {connections}", connections=over)
     if load.slo is not None:
         yield say(
-            "sought: each system's highest rate with {metric} within {limit:g} ms",
+            "to find: each system's highest rate with {metric} within {limit:g} ms",
             metric=metric_label(latency_of(plan)),
             limit=load.slo.limit_ms,
         )
@@ -257,7 +257,9 @@ DATA: Final = (
 DISTRIBUTION: Final = {
     True: Sentence(phrase("{distribution}, the default of sysbench 1.0"), Fact.ROWS),
     False: Sentence(
-        phrase("{distribution}: not comparable with {default}, the default of sysbench 1.0"),
+        phrase(
+            "{distribution}: results are not comparable with {default}, the default of sysbench 1.0"
+        ),
         Fact.ROWS,
     ),
 }
@@ -323,7 +325,8 @@ def _trial(plan: Plan, _: Known) -> Iterator[Text]:
     time, first = duration(design.time_s), count(FIRST_BLOCKS, "block")
     if chosen is None:
         yield say(
-            "the first {first} decide which windows and how many blocks fit best into {time}",
+            "after the first {first}, dbdyno chooses the window and the number of blocks that "
+            "fit best into {time}",
             first=first,
             time=time,
         )
@@ -356,8 +359,8 @@ def _blocks(plan: Plan, _: Known) -> Iterator[Text]:
     )
     if plan.design.stop == "decided":
         yield say(
-            "fewer if the comparison is decided before; because the run is judged repeatedly, "
-            "intervals are wide enough to be correct together at all these times"
+            "fewer if every verdict has enough data before; intervals are wide enough to be "
+            "correct whenever the run ends"
         )
 
 
@@ -381,9 +384,7 @@ QUIESCED: Final = Sentence(
     Fact.OURS,
 )
 OTHERS: Final = Sentence(
-    phrase(
-        "servers of {systems} are run by others: dbdyno does not restart, restore or clear them"
-    ),
+    phrase("dbdyno does not control the servers of {systems}: it does not restart or restore them"),
     Fact.OTHERS,
 )
 
@@ -419,8 +420,8 @@ def _disturbance(plan: Plan, known: Known) -> list[Text]:
     if limit >= 1:
         return []
     text = say(
-        "a trial is void if other processes and stolen time took more than {limit} of the host's "
-        "CPU; its cell is then measured again on all systems",
+        "if other processes and other virtual machines took more than {limit} of the host's "
+        "CPU, a trial does not count, and its cell is measured again on all systems",
         limit=share(limit),
     )
     if not known.has(Fact.OTHERS):

@@ -304,7 +304,7 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
     "stands-still": lists.stands_still,
     "alone": _alone,
     "most-blocks": lambda values: say(
-        "this run is limited to {most}; a new run with more blocks would decide",
+        "this run is limited to {most}; a new run with more blocks would probably have enough data",
         most=count(values["blocks"], "block"),
     ),
     "warm-up": lambda values: say(
@@ -346,7 +346,7 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
 
 
 FACTORS: Final = phrase(
-    "server CPU per transaction × {cost}, in total × {use}, so throughput × {ratio}"
+    "server CPU per transaction × {cost}, server CPU in total × {use}, so throughput × {ratio}"
 )
 FACTORS_TAKEN: Final = phrase(
     "{factors}; other processes took {taken:.1%} more of the host's CPU during the trials of "

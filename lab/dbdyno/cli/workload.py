@@ -45,8 +45,8 @@ def check(file: File) -> None:
 def try_it(
     file: File, reference: options.Reference, settings: options.ServerSettings = None
 ) -> None:
-    """Run ten events of a template on a fresh server, or in an endpoint's database, and print
-    them.
+    """Run ten events of a template on a server and print them. The server is started for it, or
+    an endpoint, whose database must hold no tables of others.
     """
     script = lua(_read(file), file.name)
     open.check(reference)

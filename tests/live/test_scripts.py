@@ -59,7 +59,12 @@ TABLES = "--tables=2 --table-size=500"
 
 
 @pytest.mark.parametrize(
-    "name", ["oltp_point_select", "oltp_read_only", "oltp_read_write", "oltp_write_only"]
+    "name",
+    [
+        *("oltp_delete", "oltp_insert", "oltp_point_select", "oltp_read_only", "oltp_read_write"),
+        *("oltp_update_index", "oltp_update_non_index", "oltp_write_only"),
+        *("select_random_points", "select_random_ranges"),
+    ],
 )
 @pytest.mark.parametrize("mode", ["auto", "disable"])
 def test_a_script_does_what_the_built_in_workload_does(

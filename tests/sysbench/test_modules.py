@@ -89,6 +89,15 @@ def test_a_script_has_notes_on_options_too(shell: Shell) -> None:
     assert ended.stderr == f"note: --mysql-ssl-ca: {reason}\n"
 
 
+def test_an_option_that_no_script_reads_is_told(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "common.lua").write_text("print(oltp_tables_count)")
+    script = "dofile('common.lua') function event() print(oltp_table_size) end"
+    options = "--oltp-tables-count=2 --oltp-table-size=3 --oltp-reconnect=on"
+    ended = shell(f"script.lua {options} --events=1 --verbosity=0 run", script)
+    said = "no effect, as no script in . reads oltp_reconnect"
+    assert ended.stderr == f"note: --oltp-reconnect: {said}\n", ended
+
+
 def test_a_mistake_of_a_script_s_options_is_told_alone(shell: Shell) -> None:
     ended = shell("script.lua --rate=5 --think-time=5 --verbosity=0 run", "function event() end")
     assert ended.returncode == 1

@@ -98,7 +98,10 @@ def execute_script(
     with_script = _Script(spec)
     if file.path is None:
         return 0
-    own = _own_values(with_script.options(), line, typed, general.compat)
+    declared = with_script.options()
+    own = _own_values(declared, line, typed, general.compat)
+    if not declared:
+        line.notes += _notes_on_unnamed(file.path, file.source, own)
     spec["options"] = _options(values, own, general.compat)
     with_script.set_options(spec["options"])
     request = request._replace(own=own, script=spec)
@@ -148,6 +151,31 @@ def _own_values(
     names = [name for name in typed if name not in GLOBAL_TABLE]
     taken = [Option(name.replace("-", "_"), "STRING", None, "") for name in names]
     return declared_values(line, taken, typed)
+
+
+def _notes_on_unnamed(path: str, source: str, own: Values) -> list[str]:
+    """Notes on options, taken as globals, whose names stand in no script of the folder."""
+    unnamed = [option.name for option in own.options() if option.name not in source]
+    folder = os.path.dirname(path) or "."  # noqa: PTH120 - start-up time
+    if unnamed:
+        for name in os.listdir(folder):  # noqa: PTH208 - start-up time
+            text = _beside(os.path.join(folder, name))  # noqa: PTH118 - start-up time
+            unnamed = [option for option in unnamed if option not in text]
+    return [
+        f"--{name.replace('_', '-')}: no effect, as no script in {folder} reads {name}"
+        for name in unnamed
+    ]
+
+
+def _beside(path: str) -> str:
+    """The text of a Lua file; empty for any other, and for a file that cannot be read."""
+    if not path.endswith(".lua"):
+        return ""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return ""
 
 
 def _options(values: Values, own: Values, release: str) -> dict[str, Any]:

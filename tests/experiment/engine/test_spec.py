@@ -34,6 +34,12 @@ def plan(**changes):
     )
 
 
+def test_a_script_finds_modules_in_its_folder():
+    spec = script_spec(plan(), WorkloadPlan(name="mine/a.lua", script=""), Server(), "run", 1)
+    assert spec["package_path"].split(";")[-1] == "mine/?.lua"
+    assert spec["package_cpath"].split(";")[-1] == "mine/?.so"
+
+
 def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
     trial = trials_of(plan(), "r")[0]
     assert run_spec(plan(), trial, Server()) == {

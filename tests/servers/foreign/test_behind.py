@@ -163,12 +163,21 @@ HERE = Endpoint("127.0.0.1", 3306, None, (Endpoint("localhost", 3306, None),))
 )
 def test_the_process_of_a_local_server_is_seen(monkeypatch, listening, pid) -> None:
     monkeypatch.setattr(behind, "listener", lambda host, port: listening)
-    assert behind._pid_of_all((HERE, *HERE.others)) == pid
+    assert behind.pid_of_all((HERE, *HERE.others)) == pid
+
+
+def test_the_process_is_looked_for_at_each_login(monkeypatch) -> None:
+    pids = iter((4711, 4712))
+    monkeypatch.setattr(behind, "listener", lambda host, port: (next(pids), "mysqld"))
+    with serving(mysql("a-1", questions=7)) as place, logged_in(place) as server:
+        assert server.pid == 4711
+        server.login()
+        assert server.pid == 4712
 
 
 def test_of_two_servers_no_process_is_the_server(monkeypatch) -> None:
     monkeypatch.setattr(behind, "listener", lambda host, port: (port, "mysqld"))
-    assert behind._pid_of_all((HERE, replace(HERE, port=3307))) == 0
+    assert behind.pid_of_all((HERE, replace(HERE, port=3307))) == 0
 
 
 def test_a_pool_with_a_single_session_is_no_fault() -> None:

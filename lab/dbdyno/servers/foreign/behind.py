@@ -40,12 +40,10 @@ class Behind:
     Attributes:
         sessions: a session at each server, one where an address leads to several.
         balanced: addresses that lead to several servers.
-        pid: the process of the only server, if it runs on this machine and is seen; else `UNSEEN`.
     """
 
     sessions: tuple[Client, ...]
-    balanced: tuple[str, ...] = ()
-    pid: int = UNSEEN
+    balanced: tuple[str, ...]
 
 
 def look_behind(
@@ -70,8 +68,7 @@ def look_behind(
         if len(identities) > 1:
             balanced.append(address)
         servers.setdefault(min(identities, default=(address,)), session)
-    pid = UNSEEN if balanced else _pid_of_all(places)
-    return Behind(tuple(servers.values()), tuple(balanced), pid)
+    return Behind(tuple(servers.values()), tuple(balanced))
 
 
 def _identities(
@@ -89,8 +86,8 @@ def _identities(
     return identities - {()}
 
 
-def _pid_of_all(places: Iterable[Endpoint]) -> int:
-    """The process that listens at all places, if it is a whole server."""
+def pid_of_all(places: Iterable[Endpoint]) -> int:
+    """The process that listens at all places, if it is seen here and is a whole server."""
     seen = {listener(place.host, place.port) for place in places}
     pid, program = (seen.pop() if len(seen) == 1 else None) or (UNSEEN, "")
     return pid if WHOLE_SERVER.fullmatch(program) else UNSEEN

@@ -36,6 +36,7 @@ from dbdyno.servers.foreign.behind import (
     StatementSummary,
     look_behind,
     of_variables,
+    pid_of_all,
     tidb_settings,
 )
 from dbdyno.servers.mysql.client import MysqlClient, numbers
@@ -113,7 +114,8 @@ class EndpointServer:
             )
         if not self._servers:
             behind = look_behind(self._clients, places, self._client, self._identity)
-            self._servers, self.balanced, self.pid = behind.sessions, behind.balanced, behind.pid
+            self._servers, self.balanced = behind.sessions, behind.balanced
+        self.pid = UNSEEN if self.balanced else pid_of_all(places)  # it may have been restarted
 
     def _identity(self, client: Client) -> Identity:
         return of_variables(client, self.settings_sql)

@@ -165,8 +165,9 @@ def test_what_is_printed_can_be_imported(dbdyno: Callable[[str], Done], tmp_path
     log = tmp_path / "oltp_read_write_2_57.log"
     log.write_text(done.stdout)
     mapping, pattern = Mapping(systems={"57": "MySQL-5.7.22"}), "{workload}_{threads}_{port}"
-    plan, (made,) = imported([log], "imported", mapping, pattern)
-    assert [system.label for system in plan.systems] == ["MySQL-5.7.22"]
+    run = imported([log], "imported", mapping, pattern)
+    assert [system.label for system in run.plan.systems] == ["MySQL-5.7.22"]
+    (made,) = run.measurements
     events = int(number(r"total number of events: +(\d+)", done.stdout))
     queries = int(number(r"total: +(\d+)", done.stdout))
     assert (made.failure, made.events, made.queries) == (None, events, queries)

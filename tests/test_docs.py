@@ -19,7 +19,7 @@ from dbdyno.report.tell.findings import FINDINGS
 from dbdyno.report.tell.measured import cost_label
 from dbdyno.servers import open
 from dbdyno.servers.mysql import settings, versions
-from dbdyno.sysbench.options.table import GLOBAL_TABLE, OWN, by_name, of_test
+from dbdyno.sysbench.options.table import GLOBAL_TABLE, OWN, WITHOUT_DATABASE, by_name, of_test
 from dbdyno.sysbench.options.values import canonical
 from support.source import LAB, ROOT, named, with_suffix
 
@@ -70,7 +70,8 @@ def test_every_command_line_can_be_typed(page: Path) -> None:
 
 
 def _check_sysbench(words: list[str]) -> None:
-    is_script = any(word.endswith(".lua") for word in words)  # it has options of its own
+    # These have options of their own.
+    is_script = any(word.endswith(".lua") or word in WITHOUT_DATABASE for word in words)
     for word in words:
         name = canonical(word.removeprefix("--").partition("=")[0])
         if word.startswith("--"):
@@ -78,7 +79,7 @@ def _check_sysbench(words: list[str]) -> None:
             assert is_script or name in {*GLOBAL_TABLE, *own, "test"}, word
         elif not word.endswith(".lua"):
             commands = ("prepare", "run", "check", "cleanup", "help")
-            assert word in {*_engine.workloads(), *commands}, word
+            assert word in {*_engine.workloads(), *WITHOUT_DATABASE, *commands}, word
 
 
 def test_every_command_is_in_the_docs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -97,3 +98,21 @@ def live_interval(interval: dict[str, Any], asked: dict[str, Any]) -> dict[str, 
         "latency_ms": {f"{p:g}": interval["latency_ns_max"] / MS for p in asked["percentiles"]},
         **({"record": interval} if asked.get("tell_records") else {}),
     }
+
+
+_LATENCY = re.compile(r"( +(?:min|avg|max|sum|\d+th percentile):)( +[\d.]+)")
+_BANNER = re.compile(r"\(using .*\)")
+
+
+def shape(text: str) -> list[str]:
+    """The text with every number as a sign; columns that numbers end in are kept."""
+    lines: list[str] = []
+    for line in _BANNER.sub("(using)", text).splitlines():
+        if match := _LATENCY.fullmatch(line):
+            lines.append(f"{match[1]} ends in column {len(line)}")
+        elif re.fullmatch(r" {5,9}[\d.]+ \|[* ]{40} \d+", line):
+            if lines[-1] != "a row":
+                lines.append("a row")
+        else:
+            lines.append(re.sub(r"# +\(", "# (", re.sub(r"\d[\d.]*", "#", line)))
+    return lines

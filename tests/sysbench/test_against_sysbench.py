@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.sysbench import interval
+from support.sysbench import interval, shape
 
 PROGRAM = shutil.which("sysbench", path="/usr/bin:/usr/local/bin")
 DRY = "--mysql-dry-run --db-driver=mysql "
@@ -61,9 +61,7 @@ def test_both_say_the_same(sysbench, line):
 
 
 REAL = Path(__file__).parents[1] / "golden" / "real_sysbench"
-LATENCY = re.compile(r"( +(?:min|avg|max|sum|\d+th percentile):)( +[\d.]+)")
 FAIRNESS = re.compile(r"\nThreads fairness:\n.*\n.*\n")
-BANNER = re.compile(r"\(using .*\)")
 COMMAND = "oltp_point_select --threads=2 --rand-seed=7"
 RUNS = {
     "histogram": "oltp_point_select --events=60 --histogram --rand-seed=7",
@@ -73,20 +71,6 @@ RUNS = {
     "checkpoints": f"{COMMAND} --time=3 --report-interval=1 --report-checkpoints=2,1 --rate=40",
     "debug": f"{COMMAND} --time=2 --debug",
 }
-
-
-def shape(text):
-    """The text with every number as a sign; columns that numbers end in are kept."""
-    lines = []
-    for line in BANNER.sub("(using)", text).splitlines():
-        if match := LATENCY.fullmatch(line):
-            lines.append(f"{match[1]} ends in column {len(line)}")
-        elif re.fullmatch(r" {5,9}[\d.]+ \|[* ]{40} \d+", line):
-            if lines[-1] != "a row":
-                lines.append("a row")
-        else:
-            lines.append(re.sub(r"# +\(", "# (", re.sub(r"\d[\d.]*", "#", line)))
-    return lines
 
 
 def real(name):

@@ -189,7 +189,6 @@ REFUSED = {
     "oltp_read_write --mysql-compression --mysql-compression-algorithms=zstd run": (
         f"--mysql-compression-algorithms=zstd: {NOT_YET}"
     ),
-    "fileio run": f"fileio: {NOT_YET}",
     "--test=oltp --oltp-test-mode=sp run": f"--oltp-test-mode=sp: {NOT_YET}",
     "--test=oltp --oltp-table-name=t run": f"--oltp-table-name=t: {NOT_YET}",
     "--test=oltp --oltp-reconnect-mode=random run": f"--oltp-reconnect-mode=random: {NOT_YET}",

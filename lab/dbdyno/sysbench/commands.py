@@ -59,7 +59,6 @@ REPORT_S_MAX = 10.0
 """A running load ends within half a second; a slow machine gets more, for its report. A script gets
 no more, as it may go on for ever."""
 
-CPU, PRIMES = "cpu", "cpu-max-prime"
 _MS_PER_S = 1e3
 _NS_PER_S = 1e9
 _SAME = ("events", "reads", "writes", "reconnects")
@@ -96,6 +95,8 @@ class ReportHooks(NamedTuple):
     ) -> bool:
         """Report the run so far to the script; False if it has no hook for totals.
 
+        Tests without a database print lines of their own before the report.
+
         Args:
             totals: since the last checkpoint.
             time_s: since the beginning.
@@ -115,7 +116,10 @@ class ReportHooks(NamedTuple):
             "other": totals.others,
         }
         figures |= {name: getattr(totals, name) for name in _SAME}
-        return self.report("report_cumulative", figures)
+        if self.report("report_cumulative", figures):
+            return True
+        self.report("print_results", figures)
+        return False
 
 
 def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = None) -> int:
@@ -131,14 +135,11 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
         Refusal: the options are wrong, the load could not begin, or an error ended it.
     """
     spec, general = request.run_spec(), request.general
-    primes = request.own.integer(PRIMES) if request.test == CPU else None
-    if primes is not None and primes <= 0:
-        raise fatal(f"Invalid value of {PRIMES}: {primes}.")
     stream = _opened(general)
     try:
         output.notice(header(general))
-        if primes is not None:
-            output.notice(f"Prime numbers limit: {primes}\n")
+        if hooks is not None:
+            hooks.report("print_head", {})
         output.notice(INITIALIZING)
         rows = _csv_rows(general, stream) if general.output.format == "csv" else None
         reporter = Reporter(general, output, rows, hooks)
@@ -249,9 +250,6 @@ def _print_end(
     if general.output.histogram and EVENT in reported.histograms:
         output.notice(histogram(reported.histograms[EVENT]))
     if hooks is None or not hooks.cumulative(reported, general, totals.seconds):
-        if request.test == CPU:
-            per_s = reported.per_s(reported.events)
-            output.notice(f"CPU speed:\n    events per second: {per_s:8.2f}")
         output.notice(report(reported, general, ending, is_sql=reporter.is_sql()))
     _print_more(record, totals, general, output)
 

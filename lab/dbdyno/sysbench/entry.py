@@ -137,13 +137,13 @@ def _general(
 def _test(line: CommandLine, release: str) -> str | ScriptFile:
     """The test's own name, or its script; Refusal if there is neither."""
     typed = line.test
-    if typed in (None, "-", "cpu"):
+    if typed is None or typed == "-" or typed in WITHOUT_DATABASE:
         return _script(typed, None)
     if original := original_of(typed):
         line.notes.append(f"{typed} is no script of sysbench's: its oltp.lua is run instead")
         typed = original
     ours = _engine.workloads()
-    path = None if typed in WITHOUT_DATABASE else file_of_test(typed)
+    path = file_of_test(typed)
     is_own = path is not None and not is_name_of_test(typed, ours)
     changed = None if is_own else changed_file(typed, path, ours)
     script = _script(typed, path) if is_own or changed else None

@@ -10,7 +10,7 @@ import os
 import sys
 
 from dbdyno import _engine
-from dbdyno.sysbench.commands import CPU, INITIALIZING, ReportHooks, run
+from dbdyno.sysbench.commands import INITIALIZING, ReportHooks, run
 from dbdyno.sysbench.console import ConsoleOutput, write_notes
 from dbdyno.sysbench.ending import NotBegunError, StillAtWorkError, failure_of, status, stoppable
 from dbdyno.sysbench.legacy import library_path, search_path
@@ -22,7 +22,7 @@ from dbdyno.sysbench.options.command_line import (
     declared_values,
     options_help,
 )
-from dbdyno.sysbench.options.table import GLOBAL_TABLE, NOT_OF_1_0
+from dbdyno.sysbench.options.table import GLOBAL_TABLE, NOT_OF_1_0, WITHOUT_DATABASE
 from dbdyno.sysbench.options.values import Option, Values, argument_error, fatal
 from dbdyno.sysbench.request import General, Request, distribution
 from dbdyno.sysbench.target import transport
@@ -60,7 +60,7 @@ def read_script(typed: str | None, path: str | None) -> ScriptFile:
         return ScriptFile("", None, _text("standard input", _standard_input()))
     if path is None:
         name = os.path.basename(typed).removesuffix(".lua")  # noqa: PTH119 - start-up time
-        module = f"sysbench.{CPU}" if name == CPU else name
+        module = f"sysbench.{name}" if name in WITHOUT_DATABASE else name
         return ScriptFile(typed, name, f'require("{module}")')
     try:
         with open(path, "rb") as file:  # noqa: PTH123
@@ -95,7 +95,8 @@ def execute_script(
     # What stands in `request` before the options are known is what every test has.
     request = Request(os.path.basename(file.name), general, values, Values({}, {}))  # noqa: PTH119
     spec = _spec(file, line, request, typed)
-    with_script = _Script(spec)
+    is_ours = file.name in WITHOUT_DATABASE
+    with_script = _Script(spec, is_ours=is_ours)
     if file.path is None:
         return 0
     declared = with_script.options()
@@ -103,6 +104,8 @@ def execute_script(
     if not declared:
         line.notes += _notes_on_unnamed(file.path, file.source, own)
     spec["options"] = _options(values, own, general.compat)
+    if is_ours and not general.output.is_text():
+        spec["options"]["verbosity"] = 0  # the test's own lines
     with_script.set_options(spec["options"])
     request = request._replace(own=own, script=spec)
     write_notes([*line.notes, *request.notes(line.command)])
@@ -215,9 +218,14 @@ def _typed_value(values: Values, option: Option) -> bool | float | str | list[st
 
 
 class _Script:
-    """The engine's script; its errors become FATAL lines."""
+    """The engine's script; its errors become FATAL lines.
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
+    Args:
+        is_ours: a test without a database, whose errors stand for themselves, as sysbench's do.
+    """
+
+    def __init__(self, spec: Mapping[str, Any], *, is_ours: bool = False) -> None:
+        self._is_ours = is_ours
         try:
             self._script = _engine.Script({**spec})
         except RuntimeError as error:
@@ -237,7 +245,8 @@ class _Script:
         try:
             self._script.set_options({**options})
         except RuntimeError as error:  # of a validator
-            raise argument_error(str(failure_of(error)["message"])) from error
+            refusal = fatal if self._is_ours else argument_error
+            raise refusal(str(failure_of(error)["message"])) from error
         except ValueError as error:  # `inf`, which sysbench takes and JSON has not
             raise argument_error(str(error)) from error
 
@@ -282,7 +291,10 @@ class _Script:
     def _finish(self, work: Callable[[_engine.Stop], None]) -> int:
         outcome = stoppable(work, _engine.Stop())
         if isinstance(outcome.error, RuntimeError):
-            raise _refusal(outcome.error) from outcome.error
+            message = str(failure_of(outcome.error)["message"])
+            if self._is_ours:
+                message = message.partition("' function failed: ")[2] or message
+            raise fatal(message) from outcome.error
         if outcome.error is not None:
             raise outcome.error
         return status(outcome)
@@ -302,9 +314,9 @@ class _Commands(NamedTuple):
 
     def do(self, command: str | None) -> int:
         """Does it; the exit status."""
-        if command is None and self.typed == CPU:
-            hint = f"See 'sysbench {CPU} help'"
-            raise argument_error(f"The '{CPU}' test requires a command argument. {hint}")
+        if command is None and self.typed in WITHOUT_DATABASE:
+            hint = f"See 'sysbench {self.typed} help'"
+            raise argument_error(f"The '{self.typed}' test requires a command argument. {hint}")
         if command is None:
             return 0
         is_parallel = self.script.command(command)

@@ -254,7 +254,8 @@ def test_help_is_shown_whatever_else_is_typed(sysbench):
 
 def test_help_names_drivers_and_tests_where_scripts_look_for_them(sysbench):
     assert sysbench("--help") == 0
-    for title, names in (("database drivers", ["mysql", "pgsql"]), ("tests", ["cpu"])):
+    tests = ["fileio", "cpu", "memory", "threads", "mutex"]
+    for title, names in (("database drivers", ["mysql", "pgsql"]), ("tests", tests)):
         section = sysbench.stdout.partition(f"\nCompiled-in {title}:\n")[2].partition("\n\n")[0]
         assert [line.split(" ")[2] for line in section.splitlines()] == names
     assert "\nCommands implemented by most tests: prepare run cleanup help\n" in sysbench.stdout

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::ptr;
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Number of a script's own counters, numbered as in sysbench.
@@ -66,6 +66,9 @@ static USES_DATABASE: AtomicBool = AtomicBool::new(false);
 pub fn uses_database() -> bool {
     USES_DATABASE.load(Ordering::Relaxed)
 }
+
+/// An address set by the main state of a test without a database, before its threads begin.
+static SHARED: AtomicU64 = AtomicU64::new(0);
 
 /// A script's thread as its functions see it. Its task comes first, so both have the same address.
 #[repr(C)]
@@ -154,6 +157,8 @@ struct Api {
     has_room: extern "C" fn(*mut Host) -> bool,
     is_released: extern "C" fn(*const u8, u64, *const u8, u64) -> bool,
     offer_functions: extern "C" fn() -> *const c_char,
+    shared: &'static AtomicU64,
+    touch: extern "C" fn(*mut Host, *mut u64, u64, u32, bool),
 }
 
 impl Api {
@@ -184,6 +189,8 @@ impl Api {
             has_room,
             is_released,
             offer_functions,
+            shared: &SHARED,
+            touch,
         }
     }
 }
@@ -410,6 +417,39 @@ extern "C" fn is_released(name: *const u8, name_bytes: u64, path: *const u8, byt
 /// Offers Lua's functions to compiled modules; null, or the reason why that cannot be.
 extern "C" fn offer_functions() -> *const c_char {
     super::modules::c_functions::offer().map_or(ptr::null(), CStr::as_ptr)
+}
+
+/// Reads (1) or writes (2) the words of a block, as many times as it has words, in order or at
+/// random. No compiler may leave any of it out.
+extern "C" fn touch(at: *mut Host, words: *mut u64, count: u64, operation: u32, is_random: bool) {
+    let random = is_random.then(|| &mut host(at).draws.random);
+    let count = length(count);
+    match operation {
+        // SAFETY: the test `memory` has allocated `count` words, and `each` stays below that.
+        // Threads that share the block race on purpose, one word at a time.
+        1 => each(count, random, |place| unsafe {
+            words.add(place).read_volatile();
+        }),
+        // SAFETY: as above.
+        2 => each(count, random, |place| unsafe { words.add(place).write_volatile(1) }),
+        _ => each(count, random, |place| {
+            std::hint::black_box(place);
+        }),
+    }
+}
+
+/// Visits `count` places below `count`.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a block has less than 2^52 words, and a draw is at least 0"
+)]
+fn each(count: usize, random: Option<&mut Random>, visit: impl Fn(usize)) {
+    let Some(random) = random else { return (0..count).for_each(visit) };
+    for _ in 0..count {
+        visit((random.uniform_double() * count as f64) as usize);
+    }
 }
 
 /// Result of [`execute`] for an error.

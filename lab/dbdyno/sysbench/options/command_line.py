@@ -17,6 +17,7 @@ from dbdyno.sysbench.options.table import (
     MYSQL,
     PGSQL,
     RANDOM,
+    WITHOUT_DATABASE,
     by_name,
 )
 from dbdyno.sysbench.options.values import Option, Values, argument_error, boolean, canonical, fatal
@@ -364,6 +365,7 @@ def banner(release: str) -> str:
 
 def general_help() -> str:
     """The text of ``--help``."""
+    tests = "".join(f"  {name} - {text}\n" for name, text in WITHOUT_DATABASE.items())
     sql_tests = "".join(f"  {name}\n" for name in _engine.workloads())
     return "\n".join(
         [
@@ -376,7 +378,7 @@ def general_help() -> str:
             "Compiled-in database drivers:\n  mysql - MySQL driver\n  pgsql - PostgreSQL driver\n",
             _section("mysql options", MYSQL),
             _section("pgsql options", PGSQL),
-            "Compiled-in tests:\n  cpu - CPU performance test\n",
+            f"Compiled-in tests:\n{tests}",
             f"SQL tests, which have the command prewarm too:\n{sql_tests}",
             "See 'sysbench <testname> help' for a list of options for each test.\n",
         ]

@@ -125,6 +125,8 @@ typedef struct dbdyno_api {
   bool (*has_room)(dbdyno_task *);
   bool (*is_released)(const char *name, uint64_t name_length, const char *path, uint64_t length);
   const char *(*offer_functions)(void);
+  uint64_t *shared;
+  void (*touch)(dbdyno_task *, uint64_t *words, uint64_t count, uint32_t operation, bool is_random);
 } dbdyno_api;
 ]]
 
@@ -145,9 +147,10 @@ host.FATAL, host.ALERT, host.WARNING, host.NOTICE, host.DEBUG = 0, 1, 2, 3, 5
 -- A function that is kept is called without making an object of its address each time.
 for _, name in ipairs({ "ask", "execute", "bind", "close", "disconnect", "forget", "result", "free", "set_null",
   "set_integer", "set_real", "set_text", "set_random", "draw", "word", "real", "fill", "count", "counted", "kind",
-  "is_released", "offer_functions" }) do
+  "is_released", "offer_functions", "touch" }) do
   host[name] = api[name]
 end
+host.shared = api.shared
 local write_line, wait = api.log, api.wait
 local error, type = error, type
 

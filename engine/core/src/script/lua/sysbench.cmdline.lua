@@ -50,13 +50,13 @@ local function option(name, declared)
   end
   return {
     name = name, kind = kind_name, default = rendered(default), text = tostring(description),
-    value = default, validator = validator,
+    value = default, validator = validator, place = tonumber(declared.place) or 0,
   }
 end
 
 local declared = {}
 
--- Reads what the script has declared; an array of tables, sorted by name.
+-- Reads what the script has declared; an array of tables, sorted by name. Tests of ours say the places of theirs.
 function cmdline.read_cmdline_options()
   declared = {}
   local options = cmdline.options or {}
@@ -67,7 +67,7 @@ function cmdline.read_cmdline_options()
     declared[#declared + 1] = option(name, one)
   end
   table.sort(declared, function(one, other)
-    return one.name < other.name
+    return one.place < other.place or (one.place == other.place and one.name < other.name)
   end)
   return true
 end

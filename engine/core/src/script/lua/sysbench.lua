@@ -166,6 +166,13 @@ function sysbench.event_kind(name)
   task.kind = kind
 end
 
+-- dbdyno's own, for tests without a database: an address that all states of the process share, and the reads and
+-- writes of the test `memory`.
+sysbench.shared = host.shared
+function sysbench.touch(words, count, operation, is_random)
+  host.touch(task, words, count, operation, is_random)
+end
+
 -- Lua looks into `package.preload` first, but a file of the user's wins over a module of ours, such as a changed
 -- `oltp_common.lua`; one of a released sysbench does not.
 local searchpath = package.searchpath

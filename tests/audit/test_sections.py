@@ -97,9 +97,18 @@ def test_cells_under_other_headings_are_never_merged(tmp_path: Path) -> None:
     assert all(one.rule != "repeats" for one in audit(*read([tmp_path / "page.md"])).entries)
 
 
+def test_equal_percentiles_make_no_table_a_restated_one() -> None:
+    rows = table("8 | 85.2 | 1.6", head="Threads | QPS | 95% latency(ms)")
+    page = f"## Prepared\n\n**A**\n\n{A_READ}## Not prepared\n\n**A**\n\n{rows}"
+    assert places(page) == [
+        ("A", "", {"section": "Prepared"}),
+        ("A", "", {"section": "Not prepared"}),
+    ]
+
+
 def test_a_table_that_restates_another_adds_no_cell(tmp_path: Path) -> None:
     page = f"## Point select\n\n**A**\n\n{A_READ}## Summary of point select\n\n**A**\n\n"
-    page += table("8 | 241.5 | 1.2", head="Threads | QPS | avg latency (ms)")
+    page += table("8 | 242 | 1.2", head="Threads | QPS | avg latency (ms)")
     (tmp_path / "page.md").write_text(page)
     assert places(page) == [("A", "oltp_point_select", {})] * 2
     (measured,) = imported([tmp_path / "page.md"], "made", Mapping()).measurements
@@ -135,6 +144,22 @@ def test_a_caption_names_a_system_by_the_words_for_nothing_else(
     assert system_in(captions, ()) == system
 
 
+@pytest.mark.parametrize(
+    ("heading", "workload"),
+    [
+        ("oltp_insert", "oltp_insert"),
+        ("Delete test", "oltp_delete"),
+        ("bulk_insert", ""),
+        ("4. Update Non-Index 测试", "oltp_update_non_index"),
+        ("OLTP read/write", "oltp_read_write"),
+        ("TPROC-C", "tpcc"),
+        ("Read only and write only", ""),
+    ],
+)
+def test_a_heading_names_the_one_workload_in_it(heading: str, workload: str) -> None:
+    assert places(f"## {heading}\n\n**A**\n\n{A_READ}") == [("A", workload, {})]
+
+
 def test_a_product_outside_comes_first_on_a_page_of_several() -> None:
     page = ""
     for product, bulk, scan in (("MySQL 8.0", A_READ, A_WRITE), ("MariaDB 11", B_READ, B_WRITE)):
@@ -154,6 +179,15 @@ def test_a_load_level_above_the_table() -> None:
     page = "### 95th percentile\n\n" + table("A | 100", head=" | TPS")
     (refusal,) = page_of(page, "page.md", Mapping()).refusals
     assert "line 3 of page.md: which column has the load levels?" in str(refusal)
+
+
+def test_metric_and_load_level_above_a_table_of_workloads() -> None:
+    rows = table("oltp_insert | 5,346 | 5,003*", "bulk_insert | 98 | 90", head="Benchmark | A | B")
+    (first, *_) = found = tables(f"## TPS, 4 threads\n\n{rows}")
+    assert (first.system, first.workload, first.threads) == ("A", "oltp_insert", (4,))
+    assert [len(one.values["tps"]) for one in found] == [1] * 4
+    machine = table("memory | 64", head="Component | GB")
+    assert tables(f"## TPS, 4 threads\n\n{machine}") == []
 
 
 def test_metrics_may_stand_in_the_first_column() -> None:

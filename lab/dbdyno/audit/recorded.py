@@ -18,7 +18,7 @@ from dbdyno.audit.logs.sysbench_log import LoggedRun, prepared_in
 from dbdyno.audit.page import columns
 from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import YAML_SUFFIXES
-from dbdyno.audit.tables import NOPM, TPS, PublishedTable, publication_of
+from dbdyno.audit.tables import NOPM, TPS, Printed, PublishedTable, publication_of
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
 
@@ -222,18 +222,21 @@ def _other(row: LoggedRow) -> Recorded | None:
 def _of_tables(tables: Sequence[PublishedTable]) -> list[Recorded]:
     """The rows of tables; another table adds its metrics to a cell, and restates no numbers."""
     runs: list[Recorded] = []
-    last: dict[tuple[str, str, int], tuple[int, str]] = {}
+    last: dict[tuple[str, str, int], tuple[int, str, dict[str, Printed]]] = {}
     for table in tables:
-        for run in _rows(table):
+        for row, run in enumerate(_rows(table)):
             cell = run.system, run.workload, run.threads
-            number, place = last.get(cell, (-1, ""))
-            before = runs[number].reported if number >= 0 else run.reported
-            both = before.keys() & run.reported.keys()
-            is_restated = place != table.place and all(before[m] == run.reported[m] for m in both)
-            if number >= 0 and (is_restated or not both):
-                runs[number] = runs[number]._replace(reported={**before, **run.reported})
+            numbers = {metric: values[row] for metric, values in table.values.items()}
+            place, before = last[cell][1:] if cell in last else ("", numbers)
+            both = before.keys() & numbers.keys()
+            is_restated = place != table.place and all(before[m].may_be(numbers[m]) for m in both)
+            if cell in last and (is_restated or not both):
+                number = last[cell][0]
+                reported = {**run.reported, **runs[number].reported}
+                runs[number] = runs[number]._replace(reported=reported)
+                last[cell] = number, place, {**numbers, **before}
             else:
-                last[cell] = len(runs), table.place
+                last[cell] = len(runs), table.place, numbers
                 runs.append(run)
     return runs
 

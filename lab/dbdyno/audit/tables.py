@@ -69,6 +69,10 @@ class Printed(FiniteNoun):
         """The upper limit by rounding."""
         return self.value + self.half
 
+    def may_be(self, other: Printed) -> bool:
+        """True if both may be the same number, rounded differently."""
+        return self.low <= other.high and other.low <= self.high
+
 
 def as_printed(value: object) -> object:
     """A number as it was written; anything else is left for the type to refuse."""

@@ -59,6 +59,8 @@ SHOWN: Final = 200
 """Signs of a table's heading in a list of unread tables."""
 
 
+RATE_WEIGHT: Final = 1_000_000
+"""Rates of two measurements differ; their percentiles may be equal."""
 OF_ROWS: Final = re.compile(r"prev|scal|speed-?up|\b1 thread|环比", re.IGNORECASE)
 """A change between two load levels."""
 
@@ -111,7 +113,7 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
 
 def _sections(readable: Sequence[tuple[Grid, Published]]) -> list[str]:
     """For each grid its own headings, if others contradict it; empty for all other grids."""
-    holders: dict[tuple[object, ...], tuple[int, float]] = {}
+    holders: dict[tuple[object, ...], tuple[int, Printed]] = {}
     same, other = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for number, (_, parts) in enumerate(readable):
         for table in parts.tables:
@@ -119,10 +121,11 @@ def _sections(readable: Sequence[tuple[Grid, Published]]) -> list[str]:
                 for threads, printed in zip(table.threads, values, strict=True):
                     at = tuple(sorted(table.at.items()))
                     cell = (table.system, table.workload, at, threads, metric)
-                    holder, value = holders.get(cell, (number, printed.value))
+                    holder, before = holders.get(cell, (number, printed))
                     if holder != number:
-                        (same if value == printed.value else other)[holder, number] += 1
-                    holders[cell] = number, printed.value
+                        weight = RATE_WEIGHT if metric in RATE_METRICS else 1
+                        (same if before.may_be(printed) else other)[holder, number] += weight
+                    holders[cell] = number, printed
     apart = {
         number
         for pair, times in other.items()
@@ -201,7 +204,15 @@ def _may_have_results(grid: Grid, mapping: Mapping) -> bool:
     names = [*grid.heading, *(row[0] for row in grid.rows[:METRICS_MAX])]
     columns = [column_of(name, mapping) for name in names]
     levels = [heading for heading in grid.heading if level_of(heading) is not None]
-    return len(levels) > 1 or any(c and (c.has_numbers or c.metric == THREADS) for c in columns)
+    is_said = _is_said_above(grid, columns[: len(grid.heading)], mapping)
+    has_column = any(c and (c.has_numbers or c.metric == THREADS) for c in columns)
+    return len(levels) > 1 or has_column or is_said
+
+
+def _is_said_above(grid: Grid, columns: Sequence[TableColumn | None], mapping: Mapping) -> bool:
+    """Recognises a table of systems or workloads whose metric and load level its captions name."""
+    is_named = any(c and c.metric in (SYSTEM, WORKLOAD) for c in columns)
+    return is_named and bool(level_in(grid.captions) and metric_in(grid.captions, mapping))
 
 
 def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[TableColumn]]:
@@ -214,6 +225,7 @@ def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[Tabl
         for n, heading in enumerate(grid.heading)
     ]
     has_metric = any(column and column.has_numbers for column in known)
+    has_metric = has_metric or _is_said_above(grid, known, mapping)
     is_load = [column is not None and column.metric == THREADS for column in known]
     if sum(is_load) == 2:  # threads of a generator beside its connections
         threads = [re.match(r"(?:#\s*)?threads|线程", head, re.IGNORECASE) for head in grid.heading]

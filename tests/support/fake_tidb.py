@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from support.rogue_server import END, OK, Caller, column, greeting, rogue
 
 Rows = list[tuple[str, ...]]
 QUIT = b"\x01"
+REFUSED = 1148  # on which a load sends INSERT in place of LOAD DATA
 ROOM_OF_A_BYTE = 250
 
 
@@ -35,7 +38,7 @@ class ScriptedServer:
         self.asked.append(sql)
         key = next((key for key in self.answers if key in sql), None)
         if key is None:
-            caller.send(b"\xff" + struct.pack("<H", 1064) + b"#42000it has no such statement")
+            caller.send(b"\xff" + struct.pack("<H", REFUSED) + b"#42000it is not allowed here")
         elif (rows := self.answers[key]) is None:
             caller.send(OK)
         else:
@@ -68,6 +71,7 @@ def serving(*servers: ScriptedServer) -> Iterator[Endpoint]:
 
     def talk(caller: Caller) -> None:
         server = next(turns)
+        caller.line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # packets come alone
         caller.send(greeting(version=server.version.encode()))
         caller.take()
         caller.send(OK)
@@ -163,3 +167,38 @@ def summary(commits: int, changed: float, begin: str = "2026-11-27 10:00:00") ->
         (begin, "Update", str(2 * commits), str(changed)),
         (begin, "", "3", "0"),
     ]
+
+
+class LoadedTidb(ScriptedServer):
+    """A node whose cluster takes rows, which it forgets, counts commits and keeps dbdyno's mark."""
+
+    def __init__(self, cluster: LoadedTidb | None = None) -> None:
+        node = tidb("tidb-1" if cluster else "tidb-0")
+        super().__init__(node.version, node.answers)
+        self.mark: dict[str, str] = cluster.mark if cluster else {}
+        self.commits: list[None] = cluster.commits if cluster else []
+
+    def reply(self, caller: Caller, sql: str) -> None:
+        if sql.startswith("INSERT INTO") and "dbdyno_dataset" in sql:
+            self.mark |= dict(re.findall(r"\('(\w+)', '(\w+)'\)", sql))
+        if sql.upper() == "COMMIT":
+            self.commits.append(None)
+        now = summary(commits=len(self.commits), changed=4 * len(self.commits))
+        tables = [(name,) for name in ("sbtest1", "dbdyno_dataset") if self.mark]
+        own = {
+            "cluster_statements_summary GROUP": now,
+            "SELECT table_name": tables,
+            "SELECT name, value": list(self.mark.items()),
+            "MAX(id)": [("1000",)],
+            "SELECT 1 FROM information_schema.schemata": [("1",)],
+        }
+        key = next((key for key in own if key in sql), None)
+        if key is not None:
+            _send_rows(caller, own[key])
+        elif sql.startswith(("SHOW", "LOAD DATA")) or any(known in sql for known in self.answers):
+            super().reply(caller, sql)
+        elif sql.startswith("SELECT"):
+            _send_rows(caller, [("1",)])
+        else:
+            self.asked.append(sql)
+            caller.send(OK)

@@ -74,7 +74,6 @@ def test_a_generator_that_limits_the_load_itself_reaches_no_verdict() -> None:
             "threads": 1,  # the other core is for the server, and for whatever else runs
             "window_s": 1.0,
             "seed": 1,
-            "check_limits": False,
             "workload": {"name": "bulk_insert"},
         }
         with EngineProcess("run", spec) as engine:

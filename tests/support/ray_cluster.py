@@ -109,7 +109,6 @@ def load_of(server: Reference, **others: Any) -> dict[str, Any]:
         "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 100}},
         **{"connections": 8, "threads": 0, "warmup_s": 0.5, "window_s": 2.0},
         **{"interval_s": 1.0, "seed": 3, "seeding": "streams", "percentiles": [50, 95, 99]},
-        "check_limits": False,  # a query that is no event
         **others,
     }
 

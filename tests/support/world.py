@@ -249,7 +249,7 @@ class FakeEngine(Engine):
         asked, limit = self._spec.get("connections", 0), self._world.connections_max
         if self._do == "run" and asked > limit.get(self._system, asked):
             message = f"max_connections is {limit[self._system]}, {asked} are wanted"
-            return {"kind": "refused", "stage": "limits", "code": 1040, "message": message}
+            return {"kind": "refused", "stage": "connect", "code": 1040, "message": message}
         return self._world.fail.get(self._do)
 
     def _driven(self, timeout_s: float | None) -> Message | None:

@@ -67,17 +67,31 @@ def test_a_connection_that_breaks_has_the_client_library_s_number(sysbench, engi
     assert "SQL error, errno = 2013, state = 'HY000': closed\n" in sysbench.stdout
 
 
-def test_limits_are_printed_line_by_line_before_anything_began(sysbench, engine):
-    message = (
-        "300 connections are wanted\n300 connections × 9 prepared statements = 2700 are wanted"
-    )
-    refusing(engine, {"stage": "limits", "code": 1461, "sqlstate": "", "message": message})
+def test_a_limit_of_this_machine_is_printed_before_anything_began(sysbench, engine):
+    message = "300 connections need 373 open files, and this process may have 64"
+    refusing(engine, {"stage": "limits", "code": None, "sqlstate": "", "message": message})
     assert sysbench("oltp_read_write --threads=300 run") == 1
-    assert sysbench.stdout.endswith(
-        "Initializing worker threads...\n\n"
-        "FATAL: 300 connections are wanted\n"
-        "FATAL: 300 connections × 9 prepared statements = 2700 are wanted\n"
-    )
+    assert sysbench.stdout.endswith(f"Initializing worker threads...\n\nFATAL: {message}\n")
+
+
+def test_a_limit_of_the_server_is_a_refused_login_with_a_remedy(sysbench, engine):
+    words = "Too many connections"
+    message = f"h:1: found error 1040: {words}; 148 of 200 connections were open: use at most 148"
+    refused = {**REFUSED, "code": 1040, "server_message": words, "message": message}
+    refusing(engine, refused)
+    assert sysbench("oltp_read_write --mysql-host=127.0.0.1 --threads=200 run") == 1
+    assert f"FATAL: error 1040: {words}\n" in sysbench.stdout
+    remedy = "FATAL: hint: 148 of 200 connections were open: use at most 148\n"
+    assert sysbench.stdout.endswith(remedy)
+
+
+@pytest.mark.parametrize("stage", ["run", "script"])
+def test_a_write_conflict_names_the_option_that_retries_it(sysbench, engine, stage):
+    error = "SQL error, errno = 9007, state = 'HY000': Write conflict"
+    engine.failure = {**DEAD_LOCK, "code": 9007, "stage": stage, "message": error}
+    assert sysbench("oltp_read_write run") == 1
+    hint = "FATAL: hint: a write conflict; --mysql-ignore-errors=1213,1020,1205,9007 retries"
+    assert hint in sysbench.stdout
 
 
 TRIED = {

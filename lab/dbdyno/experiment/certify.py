@@ -175,7 +175,6 @@ def _record(login: Mapping[str, Any], **options: object) -> dict[str, Any]:
         "interval_s": 1.0,
         "drain_s": 10.0,
         "seed": 1,
-        "check_limits": False,
         "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 1000}},
         **options,
     }

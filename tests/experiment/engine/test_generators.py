@@ -32,7 +32,6 @@ def spec(server, generators, **others):
         "workload": {"name": "oltp_point_select", "options": {"tables": 1, "table_size": 100}},
         **{"connections": CONNECTIONS, "threads": 0, "warmup_s": 0.2, "window_s": 0.8},
         **{"interval_s": 0.2, "seed": 3, "seeding": "streams", "percentiles": [50, 95.5]},
-        "check_limits": False,  # a query that is no event
         **others,
     }
 

@@ -102,12 +102,12 @@ def test_facts_name_the_distribution_with_its_parameters():
     ("code", "word"),
     [
         (1045, "password"),
-        (1040, "max_connections"),
         (1049, "database"),
         (1114, "free space"),
         (1021, "free space"),
         (1146, "load the dataset"),
-        (1461, "max_prepared_stmt_count"),
+        (1040, "after_start"),
+        (1461, "settings"),
         (2003, "listening"),
         (4711, "error log"),
         (None, "error log"),
@@ -125,6 +125,7 @@ def test_codes_have_their_hints(code, word):
         ("Connection refused (os error 111)", "running"),
         ("No space left on device", "free space"),
         ("Too many open files", "ulimit"),
+        ("the server has said nothing for 60 s", "a pooler before it may wait"),
     ],
 )
 def test_messages_without_a_code_have_hints_too(message, word):
@@ -145,12 +146,10 @@ def test_nonsense_in_a_spec_points_to_the_plan():
     assert "plan" in error.hint
 
 
-def test_limits_are_reported_on_one_line_with_what_to_set():
-    found = {"stage": "limits", "code": 1461, "message": "one is low: set it\ntwo is low: set it"}
+def test_an_error_of_several_lines_is_reported_on_one():
+    found = {"stage": "spec", "message": "one is low: set it\ntwo is low: set it"}
     error = refused({"kind": "refused", **found}, "run", "mysql:5.7.22")
-    assert error.wanted == "to open all connections within the limits"
-    assert error.found == "error 1461: one is low: set it; two is low: set it"
-    assert "settings" in error.hint
+    assert error.found == "one is low: set it; two is low: set it"
 
 
 def test_the_limit_of_open_files_is_this_machines():
@@ -183,6 +182,8 @@ def test_a_death_is_reported_with_how_and_the_last_lines():
         ({"kind": "invalid", "message": "no such option"}, CellError),
         ({"kind": "refused", "stage": "limits", "code": None, "message": "open files"}, CellError),
         ({"kind": "refused", "stage": "connect", "code": 1040, "message": "full"}, CellError),
+        ({"kind": "refused", "stage": "connect", "sqlstate": "53300", "message": "x"}, CellError),
+        ({"kind": "refused", "message": "no more connections allowed (max)"}, CellError),
         ({"kind": "refused", "stage": "connect", "code": 1045, "message": "no"}, LoadError),
     ],
 )

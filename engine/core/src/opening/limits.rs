@@ -1,226 +1,138 @@
-//! Limits a run would exceed: the server's, and open files in this process.
+//! Limits of connections: the server's, once it refused one, and open files in this process.
 //!
-//! **Server.** Each connection prepares its own statements, nine per table in sysbench's mix, so a
-//! few hundred connections reach MySQL's default of 16,382 prepared statements (error 1461). Limits
-//! are read before the run begins. A value missing from a server's or proxy's answer counts as
-//! unlimited.
+//! **Server.** A limit that a server names need not bind: poolers share the sessions of the server
+//! behind them, and TiDB may name a limit that it does not enforce. So connections are opened, and
+//! the server's variables are read only after a refusal, for the remedy.
 //!
 //! **Open files.** Every connection is an open file. The soft limit is raised as far as the hard
 //! limit allows. The limit holds per file table, and a thread may have a file table of its own, so
 //! more connections than a table holds are spread over several threads.
 
 use crate::error::Failure;
-use crate::session::{PostgresSession, Session, SessionError};
+use crate::session::{PostgresSession, Session};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::time::{Duration, Instant};
 
 const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN \
     ('max_connections', 'max_user_connections', 'max_prepared_stmt_count')";
-const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
-    ('Threads_connected', 'Prepared_stmt_count')";
-const OWN_SESSIONS: &str = "SELECT COUNT(*) FROM information_schema.processlist \
-    WHERE user = SUBSTRING_INDEX(USER(), '@', 1)";
+const OF_POSTGRES: &str = "SELECT current_setting('max_connections')";
+/// Words of poolers that refuse a connection under a general error code.
+const WORDS: [&str; 2] = ["no more connections allowed", "Max client connections"];
 /// More connections or statements than any server has.
 const NUMBER_LIMIT: u64 = 1 << 48;
-/// Privileges that allow a connection beyond `max_connections`.
-const EXTRA: [&str; 4] = ["ALL PRIVILEGES ON *.*", "SUPER", "CONNECTION_ADMIN", "CONNECTION ADMIN"];
 
-/// Resources a run needs of a server.
+/// Connections of a run to a server that refused one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// Connections, including the asking session.
+    /// Wanted connections.
     pub connections: u64,
+    /// Connections open at the refusal.
+    pub open: u64,
     /// Prepared statements per connection.
     pub statements: u64,
 }
 
-/// Limits and current use of a server; None if unknown.
+/// Limits named by a server; None if unknown or unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServerLimits {
-    max_connections: Option<u64>,
-    /// Sessions of all users, including the asking session.
-    connected: Option<u64>,
-    has_extra_connection: bool,
-    max_user_connections: Option<u64>,
-    /// Sessions of this user, including the asking session.
-    connected_user: Option<u64>,
-    max_prepared: Option<u64>,
+pub struct NamedLimits {
+    connections: Option<u64>,
+    connections_of_user: Option<u64>,
     prepared: Option<u64>,
 }
 
-/// Limit that is too low, and the server's error it would cause.
-struct Problem {
-    code: u16,
-    message: String,
+/// True for the refusal of another connection, or of a prepared statement, by a limit.
+#[must_use]
+pub fn is_full(failure: &Failure) -> bool {
+    matches!(failure.code, Some(1040 | 1203 | 1226 | 1461))
+        || matches!(&*failure.sqlstate, "53300" | "08004")
+        || is_of_pooler(failure)
 }
 
-impl ServerLimits {
-    /// Reads the limits through a session without prepared statements; all answers together may
-    /// take `timeout`.
-    ///
-    /// # Errors
-    /// A broken session. A refused query is no error.
-    pub fn ask(session: &mut Session, timeout: Duration) -> Result<Self, SessionError> {
-        session.wait_until(Some(Instant::now() + timeout));
-        let known = Self::told_by(session)?;
-        session.wait_until(None);
-        Ok(known)
-    }
+fn is_of_pooler(failure: &Failure) -> bool {
+    WORDS.iter().any(|words| failure.server_message.contains(words))
+}
 
-    fn told_by(session: &mut Session) -> Result<Self, SessionError> {
+impl NamedLimits {
+    /// Asks a MySQL. A refused question, or a lost session, leaves all limits unknown.
+    pub fn of_mysql(session: &mut Session) -> Self {
         let mut known = Self::default();
-        for sql in [VARIABLES, STATUS] {
-            for row in rows(session, sql)? {
-                if let [Some(name), Some(value)] = &row[..] {
-                    known.take(name, value);
-                }
+        for row in session.query(VARIABLES).unwrap_or_default() {
+            if let [Some(name), Some(value)] = &row[..] {
+                known.take(name, value);
             }
         }
-        if known.max_user_connections.is_some() {
-            let count = rows(session, OWN_SESSIONS)?;
-            known.connected_user = count.first().and_then(|row| number_of(row.first()?.as_ref()?));
-        }
-        let grants = rows(session, "SHOW GRANTS")?;
-        known.has_extra_connection = grants.iter().flatten().flatten().any(|grant| {
-            // A role may hold the privilege without showing it here.
-            EXTRA.iter().any(|privilege| grant.contains(privilege)) || !grant.contains(" ON ")
-        });
-        Ok(known)
+        known
+    }
+
+    /// Asks a PostgreSQL, as [`Self::of_mysql`].
+    pub fn of_postgres(session: &mut PostgresSession) -> Self {
+        let rows = session.query(OF_POSTGRES).unwrap_or_default();
+        let connections = rows.first().and_then(|row| number_of(row.first()?.as_ref()?));
+        Self { connections, ..Self::default() }
     }
 
     fn take(&mut self, name: &str, value: &str) {
         let number = number_of(value);
         match name.to_ascii_lowercase().as_str() {
             // 0 means unlimited: to TiDB here, to MySQL below.
-            "max_connections" => self.max_connections = number.filter(|&most| most > 0),
-            "max_user_connections" => self.max_user_connections = number.filter(|&most| most > 0),
-            "max_prepared_stmt_count" => self.max_prepared = number,
-            "threads_connected" => self.connected = number,
-            "prepared_stmt_count" => self.prepared = number,
+            "max_connections" => self.connections = number.filter(|&most| most > 0),
+            "max_user_connections" => self.connections_of_user = number.filter(|&most| most > 0),
+            "max_prepared_stmt_count" => self.prepared = number,
             _ => {}
         }
     }
 
-    /// Checks that the server has room for `demand` beside its current load.
-    ///
-    /// # Errors
-    /// At stage `limits`: every limit that is too low, the numbers, and the setting to change.
-    pub fn allow(&self, demand: &Demand) -> Result<(), Failure> {
-        let problems: Vec<Problem> =
-            [self.connections(demand), self.user_connections(demand), self.statements(demand)]
-                .into_iter()
-                .flatten()
-                .collect();
-        let Some(first) = problems.first() else { return Ok(()) };
-        let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-        Err(Failure { code: Some(first.code), ..Failure::new("limits", messages.join("\n")) })
+    /// The failure with the numbers and the limit to raise in place of general advice.
+    #[must_use]
+    pub fn explain(&self, failure: Failure, demand: &Demand) -> Failure {
+        let theirs = failure.server_message.as_str();
+        let end =
+            failure.message.rfind(theirs).map_or(failure.message.len(), |at| at + theirs.len());
+        let message = format!("{}; {}", &failure.message[..end], self.remedy(&failure, demand));
+        Failure { message, ..failure }
     }
 
-    fn connections(&self, demand: &Demand) -> Option<Problem> {
-        let (most, wanted) = (self.max_connections?, demand.connections);
-        let others = self.connected.unwrap_or(1).saturating_sub(1);
-        let extra = u64::from(self.has_extra_connection);
-        (wanted + others > most + extra).then(|| Problem {
-            code: 1040,
-            message: format!(
-                "{wanted} connections are wanted beside {others} already open, and the server takes \
-                 {most} (max_connections; error 1040): run SET GLOBAL max_connections={}, or use at most \
-                 {} connections",
-                wanted + others,
-                (most + extra).saturating_sub(others),
-            ),
-        })
-    }
-
-    fn user_connections(&self, demand: &Demand) -> Option<Problem> {
-        let (most, wanted) = (self.max_user_connections?, demand.connections);
-        let others = self.connected_user.unwrap_or(1).saturating_sub(1);
-        (wanted + others > most).then(|| Problem {
-            code: 1226,
-            message: format!(
-                "{wanted} connections are wanted beside {others} of this user already open, and the \
-                 server takes {most} of one user (max_user_connections; error 1203 or 1226): raise the \
-                 account's limit (ALTER USER … WITH MAX_USER_CONNECTIONS) or SET GLOBAL \
-                 max_user_connections to {} or 0, or use at most {} connections",
-                wanted + others,
-                most.saturating_sub(others),
-            ),
-        })
-    }
-
-    fn statements(&self, demand: &Demand) -> Option<Problem> {
-        let (most, each) = (self.max_prepared?, demand.statements);
-        let others = self.prepared.unwrap_or(0);
-        let wanted = each * demand.connections;
-        (wanted > 0 && wanted + others > most).then(|| Problem {
-            code: 1461,
-            message: format!(
-                "{} connections × {each} prepared statements = {wanted} are wanted beside {others} \
-                 already there, and the server takes {most} (max_prepared_stmt_count; error 1461): \
-                 run SET GLOBAL max_prepared_stmt_count={}, use fewer connections or tables, or send \
+    fn remedy(&self, failure: &Failure, demand: &Demand) -> String {
+        let Demand { connections: wanted, open, statements } = *demand;
+        let more = wanted.saturating_sub(open);
+        let raised = match failure.code {
+            Some(1461) => format!(
+                "with {statements} prepared statements each; {} (SET GLOBAL), use fewer tables, send \
                  statements as text (--db-ps-mode=disable, or prepared_statements: false in a plan)",
-                demand.connections,
-                wanted + others,
+                raised("max_prepared_stmt_count", self.prepared, statements * more)
             ),
-        })
+            Some(1203 | 1226) => format!(
+                "{} (SET GLOBAL, or ALTER USER … WITH MAX_USER_CONNECTIONS)",
+                raised("max_user_connections", self.connections_of_user, more)
+            ),
+            Some(_) => {
+                format!("{} (SET GLOBAL)", raised("max_connections", self.connections, more))
+            }
+            None if is_of_pooler(failure) => format!("raise the pooler's limit by {more}"),
+            None => format!(
+                "{} and start the server again",
+                raised("max_connections", self.connections, more)
+            ),
+        };
+        let fewer =
+            if open > 0 { format!(", or use at most {open} connections") } else { String::new() };
+        format!(
+            "{open} of {wanted} connections were open: {raised}{fewer}; a pooler or proxy before the \
+             server has limits of its own"
+        )
     }
 }
 
-/// Connections allowed to this user, and open client connections of all users including this
-/// session.
-const OF_POSTGRES: &str = "SELECT current_setting('max_connections')::int - CASE WHEN rolsuper THEN 0 ELSE \
-    current_setting('superuser_reserved_connections')::int + \
-    coalesce(current_setting('reserved_connections', true), '0')::int END, \
-    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') \
-    FROM pg_roles WHERE rolname = current_user";
-
-/// Checks that PostgreSQL has room for the connections of `demand` beside the open ones. Passes if
-/// the server does not tell its limit. The answer may take `timeout`.
-///
-/// # Errors
-/// At stage `limits`: the limit that is too low, the numbers, and the setting to change. At stage
-/// `connect`: a broken session.
-pub fn allow_postgres(
-    session: &mut PostgresSession,
-    demand: &Demand,
-    timeout: Duration,
-) -> Result<(), Failure> {
-    session.wait_until(Some(Instant::now() + timeout));
-    let rows = match session.query(OF_POSTGRES) {
-        Err(error) if error.sqlstate().is_some() => Vec::new(),
-        answer => answer.map_err(|error| error.into_failure("connect", OF_POSTGRES))?,
-    };
-    session.wait_until(None);
-    let number = |at: usize| number_of(rows.first()?.get(at)?.as_ref()?);
-    let (Some(most), Some(open), wanted) = (number(0), number(1), demand.connections) else {
-        return Ok(());
-    };
-    let others = open.saturating_sub(1);
-    if wanted + others <= most {
-        return Ok(());
-    }
-    let message = format!(
-        "{wanted} connections are wanted beside {others} already open, and the server takes {most} of such a \
-         user (max_connections without those reserved; SQLSTATE 53300): raise max_connections by {} and start \
-         the server again, or use at most {} connections",
-        wanted + others - most,
-        most.saturating_sub(others),
-    );
-    Err(Failure { sqlstate: "53300".to_owned(), ..Failure::new("limits", message) })
+fn raised(name: &str, most: Option<u64>, by: u64) -> String {
+    most.map_or_else(
+        || format!("raise {name} by {by}"),
+        |most| format!("raise {name} from {most} to {}", most + by),
+    )
 }
 
 /// Parses a number of a server's answer. None at or above `NUMBER_LIMIT`: some servers report the
 /// greatest number for "unlimited", and sums with it would overflow.
 fn number_of(text: &str) -> Option<u64> {
     text.parse::<u64>().ok().filter(|&number| number < NUMBER_LIMIT)
-}
-
-/// Rows of an answer; empty if the server refuses the query.
-fn rows(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
-    match session.query(sql) {
-        Err(error) if error.server_code().is_some() => Ok(Vec::new()),
-        answer => answer,
-    }
 }
 
 /// Files the process opens beside connections: rings, timers, name look-ups.
@@ -279,73 +191,80 @@ fn open_now() -> u64 {
 mod tests {
     use super::*;
 
-    const DEMAND: Demand = Demand { connections: 100, statements: 37 };
+    fn refusal(code: Option<u16>, sqlstate: &str, words: &str) -> Failure {
+        Failure {
+            code,
+            sqlstate: sqlstate.to_owned(),
+            server_message: words.to_owned(),
+            ..Failure::new("connect", format!("a:1: found {words}; try fewer connections"))
+        }
+    }
 
-    fn known() -> ServerLimits {
-        let mut known = ServerLimits::default();
+    fn told(limits: &NamedLimits, code: Option<u16>) -> String {
+        let demand = Demand { connections: 200, open: 148, statements: 37 };
+        limits.explain(refusal(code, "", "Too many"), &demand).message
+    }
+
+    #[test]
+    fn refusals_by_a_limit_are_told_from_others() {
+        for (code, sqlstate, words) in [
+            (Some(1040), "08004", "Too many connections"),
+            (Some(1226), "42000", "User 'u' has exceeded the 'max_user_connections' resource"),
+            (None, "53300", "sorry, too many clients already"),
+            (None, "08P01", "no more connections allowed (max_client_conn)"),
+            (None, "XX000", "Max client connections reached"),
+        ] {
+            assert!(is_full(&refusal(code, sqlstate, words)), "{words}");
+        }
+        for (code, sqlstate) in [(Some(1045), "28000"), (None, "28P01"), (None, "08P01")] {
+            assert!(!is_full(&refusal(code, sqlstate, "no")), "{sqlstate}");
+        }
+    }
+
+    #[test]
+    fn a_remedy_has_the_numbers_of_the_refusal_and_of_the_server() {
+        let mut known = NamedLimits::default();
         for (name, value) in [
             ("max_connections", "151"),
             ("max_user_connections", "0"),
-            ("max_prepared_stmt_count", "16382"),
-            ("Threads_connected", "3"),
-            ("Prepared_stmt_count", "12"),
+            ("Max_prepared_stmt_count", "16382"),
         ] {
             known.take(name, value);
         }
-        known
-    }
-
-    #[test]
-    fn what_fits_is_allowed_up_to_the_last_one() {
-        known().allow(&DEMAND).unwrap();
-        let last = Demand { connections: 149, ..DEMAND };
-        known().allow(&last).unwrap();
-        let beyond = Demand { connections: 150, ..DEMAND };
-        assert!(known().allow(&beyond).is_err());
-        let known = ServerLimits { has_extra_connection: true, ..known() };
-        known.allow(&beyond).unwrap();
-        ServerLimits { max_prepared: Some(3712), ..known }.allow(&DEMAND).unwrap();
-        assert!(ServerLimits { max_prepared: Some(3711), ..known }.allow(&DEMAND).is_err());
-        // Text statements need no room, even if the limit of prepared statements is 0.
-        let text = Demand { statements: 0, ..DEMAND };
-        ServerLimits { max_prepared: Some(0), ..known }.allow(&text).unwrap();
-    }
-
-    #[test]
-    fn a_server_that_tells_nothing_allows_everything() {
-        ServerLimits::default().allow(&Demand { connections: 1 << 30, statements: 1000 }).unwrap();
-        let mut odd = ServerLimits::default();
-        odd.take("max_connections", "many");
-        odd.take("colour", "7");
-        for name in ["max_connections", "threads_connected", "prepared_stmt_count"] {
-            odd.take(name, &u64::MAX.to_string());
-        }
-        assert_eq!(odd, ServerLimits::default());
-    }
-
-    #[test]
-    fn all_problems_are_told_at_once_with_their_numbers() {
-        let known = ServerLimits {
-            max_connections: Some(50),
-            max_user_connections: Some(40),
-            connected_user: Some(2),
-            max_prepared: Some(1000),
-            ..known()
-        };
-        let failure = known.allow(&DEMAND).unwrap_err();
-        assert_eq!((failure.stage, failure.code), ("limits", Some(1040)));
+        let pooled = "; a pooler or proxy before the server has limits of its own";
         assert_eq!(
-            failure.message,
-            "100 connections are wanted beside 2 already open, and the server takes 50 \
-             (max_connections; error 1040): run SET GLOBAL max_connections=102, or use at most 48 connections\n\
-             100 connections are wanted beside 1 of this user already open, and the server takes 40 \
-             of one user (max_user_connections; error 1203 or 1226): raise the account's limit (ALTER USER \
-             … WITH MAX_USER_CONNECTIONS) or SET GLOBAL max_user_connections to 101 or 0, or use at \
-             most 39 connections\n\
-             100 connections × 37 prepared statements = 3700 are wanted beside 12 already there, and \
-             the server takes 1000 (max_prepared_stmt_count; error 1461): run SET GLOBAL \
-             max_prepared_stmt_count=3712, use fewer connections or tables, or send statements as \
-             text (--db-ps-mode=disable, or prepared_statements: false in a plan)"
+            told(&known, Some(1040)),
+            format!(
+                "a:1: found Too many; 148 of 200 connections were open: raise max_connections from 151 to \
+                 203 (SET GLOBAL), or use at most 148 connections{pooled}"
+            )
+        );
+        assert!(
+            told(&known, Some(1226))
+                .contains("raise max_user_connections by 52 (SET GLOBAL, or ALTER")
+        );
+        assert!(told(&known, Some(1461)).contains(
+            "with 37 prepared statements each; raise max_prepared_stmt_count from 16382 to 18306"
+        ));
+        assert!(told(&known, None).contains("from 151 to 203 and start the server again"));
+        let demand = Demand { connections: 200, open: 148, statements: 37 };
+        let pooled = known.explain(refusal(None, "08P01", "no more connections allowed"), &demand);
+        assert!(pooled.message.contains("were open: raise the pooler's limit by 52, or use"));
+    }
+
+    #[test]
+    fn a_server_that_names_no_limit_leaves_the_numbers_of_the_refusal() {
+        let mut odd = NamedLimits::default();
+        for (name, value) in
+            [("max_connections", "many"), ("colour", "7"), ("max_connections", "0")]
+        {
+            odd.take(name, value);
+        }
+        odd.take("max_prepared_stmt_count", &u64::MAX.to_string());
+        assert_eq!(odd, NamedLimits::default());
+        assert!(
+            told(&odd, Some(1040))
+                .contains("148 of 200 connections were open: raise max_connections by 52")
         );
     }
 

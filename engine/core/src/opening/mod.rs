@@ -1,8 +1,8 @@
 //! Opens the connections of a run and prepares its statements on each, before the clock starts.
 //!
-//! Several detached threads log in with blocking sessions. The first session of each server goes
-//! ahead alone and checks the server's limits. A stop returns at once: threads waiting for a server
-//! end soon after, a thread in a name look-up when the look-up ends.
+//! Several detached threads log in with blocking sessions. The first session goes ahead alone, so
+//! that a server that is not there is asked once. A stop returns at once: threads waiting for a
+//! server end soon after, a thread in a name look-up when the look-up ends.
 
 pub mod limits;
 
@@ -12,12 +12,13 @@ use crate::session::link::Link;
 use crate::session::{PostgresSession, SILENCE_MAX, Session, Timeouts, Transport};
 use crate::spec::RunSpec;
 use crate::workload::{ConnectionRange, Workload};
-use limits::{Demand, ServerLimits, raise_open_files_limit};
+use limits::{Demand, NamedLimits, is_full, raise_open_files_limit};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Least number of threads: a login takes several round trips.
 const THREADS_LEAST: usize = 16;
@@ -26,6 +27,8 @@ const THREADS_MOST: usize = 128;
 const CONNECTIONS_OF_A_THREAD: usize = 64;
 /// Polling interval for a stop.
 const POLL: Duration = Duration::from_millis(20);
+/// Time for a server that refused a connection to name its limits.
+const LIMITS_MAX: Duration = Duration::from_secs(1);
 
 /// Connection after login, with prepared statements.
 pub struct Opened {
@@ -46,11 +49,25 @@ pub struct Opened {
 /// Outcome for a connection, with its place in the range.
 type Attempt = (u32, Result<Opened, Failure>);
 
+/// A failed connection.
+struct Refused {
+    number: u32,
+    /// Connections to the same server that were open at the end.
+    open: u64,
+    failure: Box<Failure>,
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self { number: 0, open: 0, failure: Box::new(failure) }
+    }
+}
+
 /// Opens all connections of this process, in order.
 ///
 /// # Errors
-/// The failure of the connection with the lowest number, or `limits` if the system or the server
-/// does not allow so many. All opened connections are closed.
+/// The failure of the connection with the lowest number, or `limits` if the system does not allow
+/// so many. All opened connections are closed.
 pub fn open_all(spec: &RunSpec, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
     raise_open_files_limit(u64::from(spec.own_connections()))
         .map_err(|message| Failure::new("limits", message))?;
@@ -71,47 +88,51 @@ pub fn open_range(
     let (count, given_up) = (range.count(spec.connections), Arc::default());
     let opener = Opener::new(spec, Arc::clone(&given_up))?;
     let shared = Arc::new(OpenerThreads { opener, range, count, next, is_over });
-    let opened = open_together(&shared, stop);
+    let opened = open_together(&shared, stop).map_err(|refused| shared.explained(refused));
     shared.is_over.store(true, Ordering::Relaxed);
     given_up.store(true, Ordering::Relaxed);
     opened
 }
 
-fn open_together(shared: &Arc<OpenerThreads>, stop: &AtomicBool) -> Result<Vec<Opened>, Failure> {
+fn open_together(shared: &Arc<OpenerThreads>, stop: &AtomicBool) -> Result<Vec<Opened>, Refused> {
     let (finished, arriving) = channel();
     shared.start(1, &finished)?;
     let (_, first) = next_attempt(&arriving, stop)?;
-    let mut opened = vec![first?];
+    let first = first.map_err(|failure| shared.refused(0, &[], failure))?;
     let count = shared.count as usize;
     let threads = (count / CONNECTIONS_OF_A_THREAD).clamp(THREADS_LEAST, THREADS_MOST).min(count);
     shared.start(threads - 1, &finished)?;
     drop(finished);
-    collect(&mut opened, count, &arriving, stop).map(|()| opened)
+    collect(shared, first, &arriving, stop)
 }
 
-/// Appends arriving connections in order, behind the first.
+/// Waits for all connections behind the first; gives all in order.
 fn collect(
-    opened: &mut Vec<Opened>,
-    count: usize,
+    shared: &OpenerThreads,
+    first: Opened,
     arriving: &Receiver<Attempt>,
     stop: &AtomicBool,
-) -> Result<(), Failure> {
-    let mut others: Vec<Option<Opened>> = (1..count).map(|_| None).collect();
+) -> Result<Vec<Opened>, Refused> {
+    let others = (1..shared.count).map(|_| None);
+    let mut opened: Vec<Option<Opened>> = std::iter::once(Some(first)).chain(others).collect();
     let mut failed: Option<(u32, Failure)> = None;
-    for _ in 1..count {
+    for _ in 1..shared.count {
         match next_attempt(arriving, stop) {
-            Ok((place, Ok(connection))) => others[place as usize - 1] = Some(connection),
+            Ok((place, Ok(connection))) => opened[place as usize] = Some(connection),
             Ok((place, Err(failure))) => {
                 if failed.as_ref().is_none_or(|(lowest, _)| place < *lowest) {
                     failed = Some((place, failure));
                 }
             }
             // After a failure, each thread ends with its current connection.
-            Err(failure) => return Err(failed.map_or(failure, |(_, first)| first)),
+            Err(_) if failed.is_some() => break,
+            Err(failure) => return Err(failure.into()),
         }
     }
-    opened.extend(others.into_iter().flatten());
-    failed.map_or(Ok(()), |(_, failure)| Err(failure))
+    match failed {
+        Some((place, failure)) => Err(shared.refused(place, &opened, failure)),
+        None => Ok(opened.into_iter().flatten().collect()),
+    }
 }
 
 /// Waits for the next opened or failed connection.
@@ -143,7 +164,7 @@ impl OpenerThreads {
     fn start(self: &Arc<Self>, threads: usize, finished: &Sender<Attempt>) -> Result<(), Failure> {
         for _ in 0..threads {
             let (shared, finished) = (Arc::clone(self), finished.clone());
-            std::thread::Builder::new()
+            thread::Builder::new()
                 .name("opening".into())
                 .spawn(move || shared.open(&finished))
                 .map_err(|error| Failure::new("connect", format!("no thread: {error}")))?;
@@ -157,12 +178,7 @@ impl OpenerThreads {
             if place >= self.count {
                 return;
             }
-            let number = self.range.number(place);
-            let outcome = if number < self.opener.spec.endpoint.count() {
-                self.opener.open_first(number)
-            } else {
-                self.opener.open(number)
-            };
+            let outcome = self.opener.open(self.range.number(place));
             let failed = outcome.is_err();
             if failed {
                 self.is_over.store(true, Ordering::Relaxed);
@@ -170,6 +186,29 @@ impl OpenerThreads {
             if finished.send((place, outcome)).is_err() || failed {
                 return;
             }
+        }
+    }
+
+    /// The failure at a place, with the connections that its server held.
+    fn refused(&self, place: u32, opened: &[Option<Opened>], failure: Failure) -> Refused {
+        let servers = self.opener.spec.endpoint.count();
+        let server_of = |place: u32| self.range.number(place) % servers;
+        let held = opened
+            .iter()
+            .zip(0..)
+            .filter(|(one, other)| one.is_some() && server_of(*other) == server_of(place));
+        let (number, open) = (self.range.number(place), held.count() as u64);
+        Refused { number, open, failure: Box::new(failure) }
+    }
+
+    /// The failure, with a remedy if a limit caused it. A part of the connections does not know how
+    /// many the others had opened.
+    fn explained(&self, refused: Refused) -> Failure {
+        let is_whole = self.count == self.opener.spec.connections;
+        if is_whole && is_full(&refused.failure) {
+            self.opener.explained(refused)
+        } else {
+            *refused.failure
         }
     }
 }
@@ -201,47 +240,51 @@ impl Opener {
     /// At stage `connect` or `prepare`.
     pub(crate) fn open(&self, number: u32) -> Result<Opened, Failure> {
         match self.spec.driver {
-            Driver::Mysql => self.prepare(self.connect(number)?),
-            Driver::Pgsql => self.prepare_postgres(self.connect_postgres(number)?),
+            Driver::Mysql => self.prepare(self.connect(number, &self.timeouts)?),
+            Driver::Pgsql => self.prepare_postgres(self.connect_postgres(number, &self.timeouts)?),
         }
     }
 
-    /// Opens the first connection to a server and checks the server's limits for all connections.
-    fn open_first(&self, number: u32) -> Result<Opened, Failure> {
-        if self.spec.driver == Driver::Pgsql {
-            let mut session = self.connect_postgres(number)?;
-            if self.spec.check_limits {
-                let timeout = self.spec.connect_timeout();
-                limits::allow_postgres(&mut session, &self.demand(number), timeout)?;
-            }
-            return self.prepare_postgres(session);
-        }
-        let mut session = self.connect(number)?;
-        if self.spec.check_limits {
-            match ServerLimits::ask(&mut session, self.spec.connect_timeout()) {
-                Ok(known) => known.allow(&self.demand(number))?,
-                // A proxy may close a session on an unknown query.
-                Err(_) => session = self.connect(number)?,
-            }
-        }
-        self.prepare(session)
-    }
-
-    /// Demand on the server whose first connection is `number`.
-    fn demand(&self, number: u32) -> Demand {
-        let others = self.spec.connections - number - 1;
-        Demand {
-            connections: u64::from(1 + others / self.spec.endpoint.count()),
+    fn explained(&self, refused: Refused) -> Failure {
+        let servers = self.spec.endpoint.count();
+        let Refused { number, open, failure } = refused;
+        let behind = self.spec.connections - number % servers - 1;
+        let demand = Demand {
+            connections: u64::from(1 + behind / servers),
+            open,
             statements: self.workload.statements().len() as u64,
-        }
+        };
+        self.limits_of(number).explain(*failure, &demand)
     }
 
-    fn connect(&self, number: u32) -> Result<Session, Failure> {
+    /// Limits named by the server of a connection; unknown without an answer. Closed sessions may
+    /// take its room for a moment longer.
+    fn limits_of(&self, number: u32) -> NamedLimits {
+        let ends = Instant::now() + LIMITS_MAX;
+        let timeouts = Timeouts { until: Some(ends), ..self.timeouts.clone() };
+        while Instant::now() < ends {
+            let asked = match self.spec.driver {
+                Driver::Mysql => self
+                    .connect(number, &timeouts)
+                    .map(|mut session| NamedLimits::of_mysql(&mut session)),
+                Driver::Pgsql => self
+                    .connect_postgres(number, &timeouts)
+                    .map(|mut session| NamedLimits::of_postgres(&mut session)),
+            };
+            if let Ok(known) = asked {
+                return known;
+            }
+            thread::sleep(POLL);
+        }
+        NamedLimits::default()
+    }
+
+    fn connect(&self, number: u32, timeouts: &Timeouts) -> Result<Session, Failure> {
         let spec = &self.spec;
         let endpoint = spec.endpoint.of(number);
         let connect =
             if spec.script.is_some() { Session::connect_script } else { Session::connect_over };
-        connect(&endpoint, &spec.login(), &self.transport, &self.timeouts)
+        connect(&endpoint, &spec.login(), &self.transport, timeouts)
             .map_err(|error| error.into_failure("connect", ""))
     }
 
@@ -261,9 +304,13 @@ impl Opener {
         Ok(Opened { socket, link, statement_ids, driver, deprecate_eof, server_version: version })
     }
 
-    fn connect_postgres(&self, number: u32) -> Result<PostgresSession, Failure> {
+    fn connect_postgres(
+        &self,
+        number: u32,
+        timeouts: &Timeouts,
+    ) -> Result<PostgresSession, Failure> {
         let endpoint = self.spec.endpoint.of(number);
-        PostgresSession::connect(&endpoint, &self.spec.login(), &self.transport, &self.timeouts)
+        PostgresSession::connect(&endpoint, &self.spec.login(), &self.transport, timeouts)
             .map_err(|error| error.into_failure("connect", ""))
     }
 

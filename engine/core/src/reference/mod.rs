@@ -18,7 +18,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -64,6 +64,7 @@ struct Shared {
     answering_ns: AtomicU64,
     workers: Workers,
     open: Mutex<Vec<(u32, Socket)>>,
+    admitted: AtomicUsize,
     log: Mutex<Vec<Statement>>,
 }
 
@@ -78,6 +79,7 @@ impl Shared {
             failable: AtomicU64::new(0),
             answering_ns: AtomicU64::new(0),
             open: Mutex::new(Vec::new()),
+            admitted: AtomicUsize::new(0),
             log: Mutex::new(Vec::new()),
         }
     }
@@ -94,6 +96,13 @@ impl Shared {
         }
     }
 
+    /// Takes the place of a session, if one is left.
+    fn has_room(&self) -> bool {
+        let most = self.script.sessions_max.unwrap_or(usize::MAX);
+        let taken = |count: usize| (count < most).then_some(count + 1);
+        self.admitted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).is_ok()
+    }
+
     fn admit(self: &Arc<Self>, socket: Socket) -> io::Result<()> {
         let connection_id = self.connections.fetch_add(1, Ordering::SeqCst) + 1;
         let mut open = locked(&self.open);
@@ -106,7 +115,12 @@ impl Shared {
         let shared = Arc::clone(self);
         let serve = move || {
             // A client leaving in any way ends its session; the server goes on.
-            drop(session::serve(&shared, connection_id, socket));
+            if shared.has_room() {
+                drop(session::serve(&shared, connection_id, socket));
+                shared.admitted.fetch_sub(1, Ordering::SeqCst);
+            } else {
+                drop(session::refuse(socket));
+            }
             locked(&shared.open).retain(|&(open, _)| open != connection_id);
         };
         thread::Builder::new().name("reference".into()).spawn(serve).map(drop)

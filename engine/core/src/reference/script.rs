@@ -17,6 +17,8 @@ pub struct Script {
     pub deprecate_eof: bool,
     /// Service time of a statement.
     pub service: Service,
+    /// Sessions at a time; further logins are refused with error 1040. None for no limit.
+    pub sessions_max: Option<usize>,
     /// Statements processed in parallel, the others queue; None for no limit.
     pub workers: Option<usize>,
     /// Statements to refuse.
@@ -54,6 +56,7 @@ impl Default for Script {
             server_version: "8.0.0-dbdyno-reference".into(),
             deprecate_eof: true,
             service: Service::Fixed(Duration::ZERO),
+            sessions_max: None,
             workers: None,
             fail: None,
             die_after_statements: None,

@@ -51,6 +51,14 @@ pub(super) fn serve(shared: &Shared, connection_id: u32, socket: Socket) -> io::
     Session { shared, connection_id, reader, writer, answers, prepared, prepared_count: 0 }.run()
 }
 
+/// Refuses a client before its login: the server is full.
+pub(super) fn refuse(mut socket: Socket) -> io::Result<()> {
+    let message = "Too many connections".to_owned();
+    let mut out = Vec::new();
+    ServerError { code: 1040, sqlstate: *b"08004", message }.write(&mut out, &mut 0);
+    socket.write_all(&out)
+}
+
 impl Session<'_> {
     fn run(&mut self) -> io::Result<()> {
         let mut payload = Vec::new();

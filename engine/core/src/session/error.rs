@@ -134,6 +134,9 @@ impl Problem {
             Self::NoCompression => {
                 Some("zlib among the server's protocol_compression_algorithms, or no compression")
             }
+            Self::Broken(error) if is_late(error) => Some(
+                "the server's error log; a pooler before it may wait for a free connection of its pool",
+            ),
             Self::Broken(_) => Some("the server's error log"),
             Self::NoFileWanted | Self::RowsLost { .. } => {
                 Some("multi-row INSERT instead of LOAD DATA")
@@ -257,11 +260,18 @@ impl SessionError {
     }
 }
 
+/// True for an answer that did not come in time.
+fn is_late(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<WaitEnd>())
+}
+
 fn trouble_of(error: &io::Error) -> Trouble {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<WaitEnd>()) {
-        Some(_) => Trouble::Late,
-        None if error.kind() == io::ErrorKind::InvalidData => Trouble::Odd,
-        None => Trouble::Absent,
+    if is_late(error) {
+        Trouble::Late
+    } else if error.kind() == io::ErrorKind::InvalidData {
+        Trouble::Odd
+    } else {
+        Trouble::Absent
     }
 }
 

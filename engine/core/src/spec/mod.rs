@@ -170,9 +170,6 @@ server_spec! {
         /// Timeout of connecting, and of each answer of the login, s.
         #[serde(default = "connect_limit")]
         pub connect_timeout_s: f64,
-        /// True to check before the run that the server's limits allow all connections.
-        #[serde(default = "yes")]
-        pub check_limits: bool,
     }
 }
 

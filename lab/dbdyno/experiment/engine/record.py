@@ -102,7 +102,6 @@ def _distribution(recorded: object) -> str:
 DISK = "free space where the workspace is, or ask for fewer rows; finished trials are stored"
 HINTS: Final[Mapping[int, str]] = {
     1021: DISK,
-    1040: "raise max_connections in the system's settings, or lower the threads",
     1044: "grant the load user all rights on the database",
     1045: "check the user and the password; for a server that dbdyno starts: dbdyno runs clean",
     1049: "create the database, or name an existing one",
@@ -113,7 +112,6 @@ HINTS: Final[Mapping[int, str]] = {
     1146: "load the dataset first; tables and rows must be those of the load",
     1153: "raise max_allowed_packet in the system's settings",
     1290: "the server is read-only: change that in the system's settings",
-    1461: "raise max_prepared_stmt_count: each connection prepares its own statements",
     2002: "is the server running and listening there? look at its error log",
     2003: "is the server running and listening there? look at its error log",
     2006: "the server closed the connection: look at its error log",
@@ -124,11 +122,18 @@ WORDS: Final[Mapping[str, str]] = {
     "No space left": DISK,
     "Too many open files": "raise the limit: ulimit -n, at least threads + 100",
     "open files": "raise the limit of open files where dbdyno is started, or lower the threads",
+    "has said nothing": "look at the server's error log; a pooler before it may wait for a free"
+    " connection of its pool: give it as many as the load has",
     "auth": "give the user mysql_native_password or caching_sha2_password",
 }
-LIMITS: Final = "set what is named in the system's settings, or lower the threads or the tables"
-TOO_MUCH: Final = frozenset({1040, 1203, 1226, 1461})
-"""Errors of MySQL for more connections or statements than the server allows."""
+LIMITS: Final = (
+    "raise the limit, or lower the threads or the tables; it is set in the system's settings, at an"
+    " endpoint by its owner or by SET GLOBAL in after_start"
+)
+TOO_MUCH: Final = frozenset({1040, 1203, 1226, 1461, "53300", "08004"})
+"""Codes and SQLSTATEs for more connections or statements than the server allows."""
+POOL_FULL: Final = ("no more connections allowed", "Max client connections")
+"""The same in the words of poolers, under a general code."""
 DOING: Final[Mapping[str, str]] = {
     "run": "drive the load",
     "prepare": "load the dataset",
@@ -136,7 +141,7 @@ DOING: Final[Mapping[str, str]] = {
 }
 STAGES: Final[Mapping[str, str]] = {
     "spec": "understand what is wanted",
-    "limits": "open all connections within the limits",
+    "limits": "open all connections within this machine's limits",
     "connect": "log in",
     "prepare": "prepare the statements",
     "run": "run the statements",
@@ -168,18 +173,15 @@ def refused(error: Mapping[str, Any], do: str, system: str) -> LoadError:
             found=described,
             hint="correct the workload's options in the plan",
         )
-    of_the_cell = error.get("stage") == "limits" or error.get("code") in TOO_MUCH
-    return (CellError if of_the_cell else LoadError)(
+    is_full = not TOO_MUCH.isdisjoint((error.get("code"), error.get("sqlstate"))) or any(
+        words in described for words in POOL_FULL
+    )
+    return (CellError if is_full or error.get("stage") == "limits" else LoadError)(
         f"{of_system}the engine could not {doing}",
         wanted=f"to {stage}" if stage else f"to {doing}",
         found=described,
-        hint=LIMITS if _is_of_the_server(error) else _hint(error.get("code"), described),
+        hint=LIMITS if is_full else _hint(error.get("code"), described),
     )
-
-
-def _is_of_the_server(error: Mapping[str, Any]) -> bool:
-    """True if a limit of the server caused the error; limits of this machine have no code."""
-    return error.get("stage") == "limits" and error.get("code") is not None
 
 
 def describe(error: Mapping[str, Any]) -> str:

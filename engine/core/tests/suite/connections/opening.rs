@@ -47,49 +47,50 @@ fn all_are_opened_and_have_their_statements() {
         assert_eq!(opened[0].server_version, "8.0.0-dbdyno-reference");
         drop(opened);
     }
-    // Asked once a run, on the first connection.
-    let asked = server.log().iter().filter(|one| one.text.starts_with("SHOW VARIABLES")).count();
-    assert_eq!(asked, 3);
-}
-
-#[test]
-fn nothing_is_asked_when_it_is_not_wanted() {
-    let server = Reference::start(Script { log_statements: true, ..Script::default() }).unwrap();
-    let spec = of(&server, &json!({"check_limits": false}));
-    assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
+    // A server with room for all is asked nothing.
     assert_eq!(server.log(), []);
 }
 
-#[test]
-fn a_server_that_refuses_the_question_is_loaded_all_the_same() {
-    let fail = Fail::every(1, 1064, b"42000", "what is SHOW?").only_containing("SHOW");
-    let server = Reference::start(Script { fail: Some(fail), ..Script::default() }).unwrap();
-    let spec = of(&server, &json!({}));
-    assert_eq!(open_all(&spec, &AtomicBool::new(false)).unwrap().len(), 40);
-}
+/// The numbers of a server that refused a connection, whatever its variables say.
+const NUMBERS: &str = "; 12 of 40 connections were open: raise max_connections by 28 (SET GLOBAL), \
+    or use at most 12 connections; a pooler or proxy before the server has limits of its own";
 
 #[test]
-fn a_server_that_hangs_up_at_the_question_is_asked_no_more() {
-    let script = Script { die_after_statements: Some(0), ..Script::default() };
-    let server = Reference::start(script).unwrap();
-    // The server is dead for good: the failure reports the connection, not the query.
+fn a_server_without_room_is_told_with_the_numbers() {
+    let full = Script { sessions_max: Some(12), log_statements: true, ..Script::default() };
+    let server = Reference::start(full).unwrap();
     let failure = failure(&of(&server, &json!({})));
-    assert_eq!(failure.stage, "connect");
+    assert_eq!((failure.stage, failure.code), ("connect", Some(1040)));
+    assert!(failure.message.ends_with(&format!("Too many connections{NUMBERS}")), "{failure}");
+    assert!(server.log().iter().all(|one| one.text.starts_with("SHOW VARIABLES")));
+    let spec = of(&server, &json!({"connections": 12}));
+    // The sessions of the run before may be there for a moment.
+    assert!(in_a_quiet_moment(|| open_all(&spec, &AtomicBool::new(false)).is_ok()));
 }
 
 #[test]
-fn a_server_that_talks_nonsense_is_not_listened_to_for_ever() {
-    for malformed in
-        [Malformed::Endless, Malformed::HugeLength, Malformed::Truncated, Malformed::BadSequence]
-    {
-        let server =
-            Reference::start(Script { malformed: Some(malformed), ..Script::default() }).unwrap();
-        let spec = of(&server, &json!({"prepared": false, "connect_timeout_s": 1}));
-        // The query is given up; the load can go on. On a busy machine a login may take longer than
-        // the limit.
-        assert!(in_a_quiet_moment(|| {
-            open_all(&spec, &AtomicBool::new(false)).is_ok_and(|all| all.len() == 40)
-        }));
+fn each_of_several_servers_has_limits_of_its_own() {
+    let full = || Reference::start(Script { sessions_max: Some(12), ..Script::default() }).unwrap();
+    let servers = [full(), full()];
+    let places = servers.each_ref().map(|one| json!({"host": "127.0.0.1", "port": one.port}));
+    let failure = failure(&of(&servers[0], &json!({"endpoint": places, "connections": 30})));
+    assert!(failure.message.contains("; 12 of 15 connections were open"), "{failure}");
+}
+
+#[test]
+fn a_full_server_that_answers_no_question_is_told_all_the_same() {
+    let refused = Fail::every(1, 1064, b"42000", "what is SHOW?").only_containing("SHOW");
+    for script in [
+        Script { fail: Some(refused), ..Script::default() },
+        Script { die_after_statements: Some(0), ..Script::default() },
+        Script { malformed: Some(Malformed::Endless), ..Script::default() },
+        Script { malformed: Some(Malformed::HugeLength), ..Script::default() },
+        Script { malformed: Some(Malformed::Truncated), ..Script::default() },
+        Script { malformed: Some(Malformed::BadSequence), ..Script::default() },
+    ] {
+        let server = Reference::start(Script { sessions_max: Some(12), ..script }).unwrap();
+        let failure = failure(&of(&server, &json!({"prepared": false})));
+        assert!(failure.message.ends_with(NUMBERS), "{failure}");
     }
 }
 

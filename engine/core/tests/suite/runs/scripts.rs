@@ -20,7 +20,7 @@ pub(super) fn scripted(source: &str, database: &Value, changes: &Value) -> RunSp
     let whole = json!({
         "endpoint": database["endpoint"], "user": "nobody", "database": "sbtest", "seed": 7,
         "connections": 2, "window_s": 1, "interval_s": 0.1,
-        "workload": {"name": "script"}, "check_limits": false,
+        "workload": {"name": "script"},
         "script": {
             "source": format!("
                 ffi.cdef 'int usleep(unsigned int);'

@@ -50,8 +50,6 @@ pub fn spec(server: &Reference, workload: &str, changes: &Value) -> RunSpec {
         "window_s": 0.5,
         "interval_s": 0.1,
         "seed": 7,
-        // Tests count and plan statements, so only the workload may send any.
-        "check_limits": false,
         "workload": {"name": workload, "options": {"tables": 2, "table_size": 1000}},
     });
     serde_json::from_value(merged(whole, changes)).unwrap()

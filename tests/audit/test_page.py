@@ -72,6 +72,7 @@ def test_claims_are_given_beside_a_page(tmp_path: Path) -> None:
     claims = written(tmp_path, "claims.yaml", CLAIMS)
     (both,) = read([page, claims])
     assert (both.title, len(both.tables)) == ("page.md", 4)
+    assert (both.has_prose, both.is_set_up_of_prose) == (False, True)
     beside = {(one.severity.value, one.rule): one.place for one in audit(both).entries}
     assert "always" in beside["contradiction", "headline"]
     assert "50 %" in beside["confirmed", "headline"]

@@ -378,7 +378,7 @@ def test_what_the_words_of_a_page_name_may_be_of_another_machine() -> None:
         "settings": {"innodb_buffer_pool_size": "48G"},
         "dataset": {"rows_per_table": "10000000", "gb_per_table": "0.9"},
     }
-    told = words(publication(one, **more, has_prose=True), "physics")
+    told = words(publication(one, **more, is_set_up_of_prose=True), "physics")
     assert [severity for severity, _ in told] == ["note"] * 4
 
 

@@ -144,6 +144,7 @@ def _joined(parts: Sequence[Publication]) -> Publication:
             "has_prose": any(one.has_prose for one in parts)
             and not any(one.disclosed and not one.is_record for one in parts),
             "is_record": all(one.is_record for one in parts),
+            "is_set_up_of_prose": any(one.is_set_up_of_prose for one in parts),
             **{
                 name: tuple(value for one in parts for value in getattr(one, name))
                 for name in ("tables", "changes", "unread", "claims")
@@ -184,6 +185,7 @@ def _page(path: Path, mapping: Mapping) -> Publication:
             "changes": tuple(page.changes),
             "unread": tuple(page.unread),
             "has_prose": True,
+            "is_set_up_of_prose": True,
         }
     )
 

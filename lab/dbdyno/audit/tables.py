@@ -176,8 +176,9 @@ class Publication(FiniteNoun):
         settings: of the servers, as printed.
         changes: columns of its tables that compare two others.
         disclosed: its method, by the names of `design.DISCLOSURES`.
-        unread: tables of its pages without results.
+        unread: tables of its pages without results, or the reasons why they cannot be read.
         has_prose: its pages have sentences, which are not read, and no YAML discloses the method.
+        is_set_up_of_prose: its set-up was found in the words of a page.
         is_record: logs or an imported run, in which nobody tells a method.
     """
 
@@ -195,6 +196,7 @@ class Publication(FiniteNoun):
     changes: tuple[PublishedChange, ...] = ()
     tables: tuple[PublishedTable, ...] = ()
     has_prose: bool = False
+    is_set_up_of_prose: bool = False
     is_record: bool = False
 
     def cells(self) -> list[PublishedCell]:

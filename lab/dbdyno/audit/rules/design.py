@@ -206,7 +206,9 @@ def _physics(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
     for name, size in sizes.items():
         if memory_gb and size > memory_gb:
             yield LedgerEntry(
-                severity=Severity.NOTE if publication.has_prose else Severity.CONTRADICTION,
+                severity=Severity.NOTE
+                if publication.is_set_up_of_prose
+                else Severity.CONTRADICTION,
                 rule="physics",
                 sentence=say("{axis} is larger than the machine's memory", axis=name),
                 arithmetic=say("{size:g} GB > {memory:g} GB", size=size, memory=memory_gb),
@@ -244,7 +246,7 @@ def _bytes_of_rows(publication: Publication) -> Iterator[LedgerEntry]:
     each = size_gb * GIB / rows
     if not ROW_BYTES[0] <= each <= ROW_BYTES[1]:
         yield LedgerEntry(
-            severity=Severity.NOTE if publication.has_prose else Severity.OVER_CLAIM,
+            severity=Severity.NOTE if publication.is_set_up_of_prose else Severity.OVER_CLAIM,
             rule="physics",
             sentence=say("the dataset's size does not fit its rows"),
             arithmetic=say(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 
 from dbdyno.experiment import runner
+from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan
@@ -16,8 +18,24 @@ from dbdyno.report.sections.limits import limits
 from dbdyno.store.store import Store
 from support.fake_tidb import LoadedTidb, serving
 from support.fakes import Progress
+from support.rogue_server import Caller
 
 CHOSEN = "SET GLOBAL tidb_txn_mode = 'optimistic'"
+
+
+class Optimistic(LoadedTidb):
+    """A node that refuses every third COMMIT of a load with this error."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code, self.count = code, 0
+
+    def reply(self, caller: Caller, sql: str) -> None:
+        self.count += sql.upper() == "COMMIT"
+        if sql.upper() == "COMMIT" and CHOSEN in self.asked and self.count % 3 == 0:
+            caller.send(b"\xff" + struct.pack("<H", self.code) + b"#HY000Write conflict")
+        else:
+            super().reply(caller, sql)
 
 
 def plan(ports: tuple[int, int]) -> Plan:
@@ -61,3 +79,22 @@ def test_a_tidb_is_measured_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     told = "\n".join(limits(asked, [trial], judgement))
     assert "fits into the cache of tidb is unknown" in told
     assert "buffer pool" not in told
+
+
+@pytest.mark.parametrize(("code", "own"), [(9007, ()), (8028, ()), (6235, ("6235",))])
+def test_a_commit_refused_by_a_conflict_is_retried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, own: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("TIDB", "secret-4711")
+    with serving(Optimistic(code)) as node, Store.open(tmp_path) as store:
+        asked = plan((node.port, node.port))
+        procedure = asked.procedure.model_copy(update={"retry_errors": own})
+        asked = asked.model_copy(update={"procedure": procedure})
+        run = store.create_run(asked, "a test", {}, 1)
+        runner.run(store, run, tmp_path, Progress())
+        (trial,) = store.measurements(run.run_id)
+    assert trial.failure is None
+    assert sum(second.restarts for second in trial.measured) > 0
+    assert set(trial.errors) == {str(code)}
+    found = {finding.check: finding.level for finding in judge([trial], asked).findings}
+    assert found["retries"] is Level.DOUBTFUL

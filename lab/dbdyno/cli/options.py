@@ -241,8 +241,8 @@ Retry = Annotated[
     bool,
     typer.Option(
         "--retry",
-        help="Also repeat measurements that a server could not run, "
-        "for example for lack of connections.",
+        help="Also repeat measurements that failed because the server refused them, "
+        "for example with too many connections.",
     ),
 ]
 

@@ -112,8 +112,9 @@ def _always(known: Known) -> list[Text]:
             "are never averaged. A percentile is shown only if 100 requests or more were slower."
         ),
         say(
-            "The 95 % intervals are computed from one ratio per block, on a logarithmic scale, "
-            "because seconds and requests of a trial are not independent. The noise of a cell "
+            "The 95 % intervals are computed from one ratio per block (logarithms of system to "
+            "baseline). Single seconds or requests of a trial are no samples, as they are not "
+            "independent of each other. The noise of a cell "
             "is also estimated from the other cells of the comparison, the more so the more "
             "alike their noise is."
         ),

@@ -179,6 +179,15 @@ def test_folders_name_systems_and_levels_and_repeats_do_not(tmp_path: Path) -> N
     ]
 
 
+def test_a_folder_of_all_files_is_no_part_of_a_name(tmp_path: Path) -> None:
+    logs = {f"tree__{system}__4__out": log(1, 0, 0, 10) for system in ("new", "old")}
+    assert [cell[0] for cell in cells(files(tmp_path, beside=log(1, 0, 0, 1), **logs))] == [
+        "beside",
+        "new",
+        "old",
+    ]
+
+
 def test_folders_name_workloads_in_short_and_fields_of_a_pattern_no_systems(
     tmp_path: Path,
 ) -> None:

@@ -343,6 +343,7 @@ OWN_RUNS = re.compile(
     "planned|not enough requests|resume|--warmup|warm up for|trials are done|does not state"
     "|did not take turns|passed between two measurements|computed from all valid|read back"
     "|begin a new run|no comparison was made|Settings promise|machine, versions and settings"
+    "|fewer than 100 requests|Verdicts compare|the warm-up|verdict's interval"
 )
 OWN_SERVERS = re.compile(
     "server restarted|dataset restored|rare bad starts|caches dropped"

@@ -71,6 +71,8 @@ class Folders:
         self._top = Path(os.path.commonpath(parents))
         stems = {path.stem for path in files}
         self._names_systems = len(set(parents)) > 1 and (is_used or len(stems) < len(files))
+        inside = [set(parts) for path in files if (parts := self._parts(path))]
+        self._common = frozenset.intersection(*map(frozenset, inside)) if inside else frozenset()
 
     def system(self, path: Path, threads: int, in_pattern: int = 0) -> str:
         """The folders of a file that are neither a load level, a repeat nor a workload.
@@ -79,11 +81,12 @@ class Folders:
             in_pattern: number of its last folders, which are fields of a pattern.
         """
         parts = self._parts(path)
-        return " ".join(
+        names = [
             part
             for part in parts[: len(parts) - in_pattern]
             if not (_is_level(part, threads) or REPEAT.fullmatch(part) or _workload_of(part))
-        )
+        ]
+        return " ".join([part for part in names if part not in self._common] or names)
 
     def workload(self, path: Path) -> str:
         """The workload of sysbench that a file or a folder names; empty if there is none."""

@@ -17,23 +17,37 @@ import numpy as np
 from dbdyno.judge.beside.scalability import Scalability
 from dbdyno.judge.estimate import SystemValue
 from dbdyno.judge.judgement import Judgement
-from dbdyno.language.words import Text, name, say
+from dbdyno.language.words import Text, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME, PRIMARY, Metric
+from dbdyno.plan.known import Fact
 from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import number
 from dbdyno.report.parts import Figure
 from dbdyno.report.rows import Ladder
 from dbdyno.report.tell.measured import load_words, metric_label
+from dbdyno.report.tell.terms import Sentence, fitting
 
 PERCENTILES: Final = ("latency_ms_p50", "latency_ms_p95", "latency_ms_p99")
 IS_FIT: Final = "datum.fit"
 IS_POINT: Final = "!datum.fit"
 HAS_INTERVAL: Final = f"isValid(datum.low) && isValid(datum.high) && {IS_POINT}"
 BAR: Final[Spec] = {"opacity": 0.75, "width": {"band": 0.5}}
-NOTE: Final = say(
-    "A thin line is the 95 % interval of one system. Verdicts compare systems within each block "
-    "(repetition), so lines may overlap although one system is faster."
+NOTES: Final = (
+    Sentence(
+        phrase(
+            "A thin line is the 95 % interval of one system. Verdicts compare systems within each "
+            "block (repetition), so lines may overlap although one system is faster."
+        ),
+        Fact.HERE,
+    ),
+    Sentence(phrase("A thin line is the 95 % interval of one system."), Fact.ELSEWHERE),
+)
+NOT_DRAWN: Final = (
+    Sentence(
+        phrase("A percentile is not drawn if fewer than 100 requests were slower."), Fact.HERE
+    ),
+    Sentence(phrase("A percentile that was not printed is not drawn."), Fact.ELSEWHERE),
 )
 
 
@@ -61,7 +75,7 @@ def throughput(
     ]
     title = say("Throughput over load")
     points = _points([row for _, rows in drawn for row in rows])
-    note = NOTE
+    note: Text = fitting(NOTES, judgement.known)
     if any(fits.values()):
         fit = say(
             "Dashed lines are the fitted scalability curves, shaded bands their 95 % intervals."
@@ -101,7 +115,7 @@ def latency(
     ]
     title = say("Latency percentiles over load")
     points = _points([row for ladder in rows_of for m in metrics for row in table[ladder, m.name]])
-    note = say("A percentile is not drawn if fewer than 100 requests were slower.")
+    note = fitting(NOT_DRAWN, judgement.known)
     spec = vega.side_by_side(panels, columns=len(metrics))
     return vega.figure("latency", title, unit, points, spec, note)
 

@@ -271,7 +271,7 @@ def per_second(
         title,
         _describe(title, lines, marks),
         multiples(lines, marks, systems, warmup_s, words),
-        _note(bool(marks)),
+        _note(warmup_s, marked=bool(marks)),
     )
 
 
@@ -329,9 +329,9 @@ def _marks(attempt: Attempt, judged: Mapping[str, Stability]) -> Iterator[Mark]:
 def _describe(title: Text, lines: Sequence[Series], marks: Sequence[Mark]) -> Text:
     counts = [mark.what for mark in marks]
     return say(
-        "{title}. One line for each block, a row for each load level, a column for each system; "
-        "the warm-up is shaded. Trials drawn: {trials}. Stalls: {stalls}, dips: {dips}, "
-        "checkpoints: {checkpoints}, bursts of flushing: {bursts}.",
+        "{title}. One line for each block, a row for each load level, a column for each system. "
+        "Trials drawn: {trials}. Stalls: {stalls}, dips: {dips}, checkpoints: {checkpoints}, "
+        "bursts of flushing: {bursts}.",
         title=title,
         trials=len(lines),
         stalls=counts.count(STALL),
@@ -341,8 +341,10 @@ def _describe(title: Text, lines: Sequence[Series], marks: Sequence[Mark]) -> Te
     )
 
 
-def _note(marked: bool) -> Text:
-    line = say("A line is a trial; the shaded seconds are the warm-up, which does not count.")
+def _note(warmup_s: float, *, marked: bool) -> Text:
+    line = say("A line is a trial.")
+    if warmup_s:
+        line = say("A line is a trial; the shaded seconds are the warm-up, which does not count.")
     if not marked:
         return line
     return say(

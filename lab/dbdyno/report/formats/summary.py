@@ -30,7 +30,7 @@ from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell import verdicts as words_of
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.measured import cell_title, metric_label
-from dbdyno.report.tell.terms import Sentence, term
+from dbdyno.report.tell.terms import Sentence, fitting, term
 from dbdyno.report.tell.verdicts import accounting, few_blocks, sentence
 
 MERGED: Final = Sentence(phrase("Numbers, merged over all valid trials"), Fact.HERE)
@@ -101,11 +101,7 @@ def _head(title: Text, run: RunFacts, known: Known) -> Text:
     if run.complete:
         return say("{title}: run {run_id}", title=title, run_id=run.run_id)
     trials = count(run.trials_planned, "trial")
-    return next(
-        text
-        for head in INCOMPLETE
-        for text in head.of(known, title=title, run_id=run.run_id, trials=trials)
-    )
+    return fitting(INCOMPLETE, known, title=title, run_id=run.run_id, trials=trials)
 
 
 def _of_few(plan: Plan, judgement: Judgement) -> Iterator[Text]:

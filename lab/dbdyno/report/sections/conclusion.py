@@ -29,7 +29,7 @@ from dbdyno.report.tell.findings import check_name, together
 from dbdyno.report.tell.headline import COUNTED, headline
 from dbdyno.report.tell.levels import Levels, level_sentence, levels_of
 from dbdyno.report.tell.measured import cell_title, load_words, metric_label
-from dbdyno.report.tell.terms import Sentence
+from dbdyno.report.tell.terms import Sentence, fitting
 from dbdyno.report.tell.verdicts import accounting, sentence, stood_still
 
 EACH_MAX: Final = 12
@@ -225,8 +225,7 @@ def _what_is_missing(run: RunFacts, attempts: Sequence[Attempt], known: Known) -
         gone = (State.FAILED, State.REPEATED)
         ended = (one.measurement for one in attempts if one.state not in gone)
         done = len({one.trial.key for one in ended})
-        for sentence_of_kind in INCOMPLETE:
-            yield from sentence_of_kind.of(known, done=done, planned=run.trials_planned)
+        yield fitting(INCOMPLETE, known, done=done, planned=run.trials_planned)
 
 
 def _gaps(run: RunFacts, attempts: Sequence[Attempt], known: Known) -> Iterator[Text]:

@@ -21,7 +21,7 @@ from dbdyno.report.rows import STATES, Attempt, systems_of
 from dbdyno.report.sections.limits import certified, limits
 from dbdyno.report.tell.measured import cell_title
 from dbdyno.report.tell.plan import facts_of
-from dbdyno.report.tell.terms import Sentence, step_name
+from dbdyno.report.tell.terms import Sentence, fitting, step_name
 
 P95 = BY_NAME["latency_ms_p95"]
 ROWS_OPEN_MAX = 60
@@ -137,7 +137,7 @@ ORDERS: Final = (
 def trial_order(attempts: Sequence[Attempt], known: Known) -> Section:
     """Every attempt in the order in which the design placed it."""
     order = table(
-        next(caption for one in ORDERS for caption in one.of(known)),
+        fitting(ORDERS, known),
         attempts,
         (numeric(name("#")), lambda attempt: _place(attempt)[0]),
         (numeric(say("Block")), lambda attempt: _place(attempt)[1]),

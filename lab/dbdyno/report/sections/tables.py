@@ -42,8 +42,20 @@ from dbdyno.report.rows import (
 )
 from dbdyno.report.sections.costs import cores
 from dbdyno.report.tell.measured import cell_title, metric_label
-from dbdyno.report.tell.terms import Sentence, term
+from dbdyno.report.tell.terms import Sentence, fitting, term
 
+AGAINST: Final = (
+    Sentence(
+        phrase(
+            "Changes are against {baseline}. A change with a verdict has the verdict's interval; "
+            "any other change has its own 95 % interval."
+        ),
+        Fact.HERE,
+    ),
+    Sentence(
+        phrase("Changes are against {baseline}, each with its own 95 % interval."), Fact.ELSEWHERE
+    ),
+)
 MERGED: Final = Sentence(
     phrase("Each value is computed from all valid trials together."), Fact.HERE
 )
@@ -148,12 +160,7 @@ def numbers(plan: Plan, attempts: Sequence[Attempt], judgement: Judgement) -> Se
     head = [*MERGED.of(judgement.known)]
     if run.compared:
         baselines = dict.fromkeys(one.baseline.label for one in run.compared)
-        against = say(
-            "Changes are against {baseline}. A change with a verdict has the verdict's "
-            "interval; any other change has its own 95 % interval.",
-            baseline=listed(baselines, " / "),
-        )
-        head.append(against)
+        head.append(fitting(AGAINST, judgement.known, baseline=listed(baselines, " / ")))
     introduced = [Paragraph(listed(head, " "))] if head else []
     return Section(heading, (*introduced, *tables, *_over_settings(run)))
 

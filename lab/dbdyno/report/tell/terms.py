@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -79,3 +80,9 @@ class Sentence:
     def of(self, known: Known, **values: object) -> list[Said]:
         """The sentence; empty where the fact is missing."""
         return [say(self.template, **values)] if known.has(self.needs) else []
+
+
+def fitting(ways: Sequence[Sentence], known: Known, **values: object) -> Said:
+    """The sentence for this kind of run; the first if the kind is unknown."""
+    way = next((way for way in ways if known.has(way.needs)), ways[0])
+    return say(way.template, **values)

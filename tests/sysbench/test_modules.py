@@ -52,6 +52,19 @@ def test_a_compiled_module_is_loaded_in_each_thread(shell: Shell, tmp_path: Path
     assert lines.count("false\t-1 is negative") == 8
 
 
+@needs_compiler
+def test_a_module_for_another_lua_is_told(shell: Shell, tmp_path: Path) -> None:
+    newer = "void lua_newuserdatauv(void *); int luaopen_newer(void *lua)"
+    (tmp_path / "newer.c").write_text(f"{newer} {{ lua_newuserdatauv(lua); return 0; }}")
+    assert COMPILER is not None
+    command = [COMPILER, "-shared", "-fPIC", "-o", "newer.so", "newer.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    ended = shell("script.lua run", "require('newer')")
+    assert ended.returncode == 1
+    assert "undefined symbol: lua_newuserdatauv" in ended.stdout, ended
+    assert "it is compiled for another Lua than 5.1" in ended.stdout
+
+
 def test_a_compiled_module_that_is_none_is_told(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "broken.so").write_text("no library")
     ended = shell("script.lua run", "require('broken')")

@@ -204,10 +204,18 @@ end
 for place, root in pairs({ [3] = "^.*$", [4] = "^[^.]*" }) do -- a module's own file, and that of its root
   local find = package.loaders[place]
   package.loaders[place] = function(name)
-    if searchpath(name:match(root), package.cpath) then
-      offer_functions()
+    if not searchpath(name:match(root), package.cpath) then
+      return find(name)
     end
-    return find(name)
+    offer_functions()
+    local done, found = pcall(find, name)
+    if done then
+      return found
+    end
+    if type(found) == "string" and found:find("undefined symbol: lua", 1, true) then
+      found = found .. "\n\tit is compiled for another Lua than 5.1"
+    end
+    error(found, 0)
   end
 end
 

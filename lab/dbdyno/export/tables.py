@@ -166,7 +166,10 @@ EVENT_KINDS: Final = TableDefinition(
     "event_kinds",
     "one row per kind of transaction, if a script or template names kinds",
     (
-        text("kind", "type of the transaction, as the script or template names it, such as `new_order`"),
+        text(
+            "kind",
+            "type of the transaction, as the script or template names it, such as `new_order`",
+        ),
         integer("events", "number of transactions of this kind"),
         number("per_s", "transactions of this kind completed per second"),
         number("latency_ms_p95", "latency p95, ms; empty below 2,000 transactions"),

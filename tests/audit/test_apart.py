@@ -179,6 +179,12 @@ def test_folders_name_systems_and_levels_and_repeats_do_not(tmp_path: Path) -> N
     ]
 
 
+def test_logs_of_one_name_in_two_folders_are_audited_as_two_systems(tmp_path: Path) -> None:
+    files(tmp_path, kernel_a__thr4__res=log(1, 0, 0, 10), kernel_b__thr4__res=log(1, 0, 0, 20))
+    (publication,) = read(sorted(tmp_path.rglob("*.log")))
+    assert [table.system for table in publication.tables] == ["kernel_a", "kernel_b"]
+
+
 def test_a_folder_of_all_files_is_no_part_of_a_name(tmp_path: Path) -> None:
     logs = {f"tree__{system}__4__out": log(1, 0, 0, 10) for system in ("new", "old")}
     assert [cell[0] for cell in cells(files(tmp_path, beside=log(1, 0, 0, 1), **logs))] == [

@@ -8,7 +8,6 @@ different work are told apart (`apart`). Files in several folders are named by t
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +18,9 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
+from dbdyno.audit.folders import Folders, kind_of
 from dbdyno.audit.logs.apart import told_apart
 from dbdyno.audit.logs.other_logs import begun_in
-from dbdyno.audit.logs.sysbench_log import workload_in
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import TOOLS, foreign_text_of
 from dbdyno.audit.recorded import TABLE, Recorded, recorded_in
@@ -36,13 +35,6 @@ FILES_MAX: Final = 10_000
 NAMED_MAX: Final = 5
 FIELDS: Final = ("system", "workload", "threads", "repeat")
 """Fields of a file name's pattern; all others name the system too."""
-UNITS: Final = r"(?:t|th|thrs?|thds?|threads?|c|conns?|connections?|clients?|users?|vus?)"
-LEVEL: Final = rf"(?:{UNITS}[-_= ]?)?\d{{1,9}}(?:[-_ ]?{UNITS})?"
-REPEAT: Final = re.compile(
-    r"(?:run|rep|repeat|iter|iteration|round|trial|pass|try|attempt)s?[-_ ]?\d{1,9}", re.IGNORECASE
-)
-SHORT: Final = {"ro": "oltp_read_only", "rw": "oltp_read_write", "wo": "oltp_write_only"}
-"""Names of workloads as folders and files have them."""
 UNNAMED: Final = "unnamed workload"
 
 
@@ -57,61 +49,6 @@ class ImportedRun:
     plan: Plan
     measurements: list[Measurement]
     notes: dict[str, str]
-
-
-class Folders:
-    """Names given by folders, where files of one import lie in several.
-
-    Args:
-        is_used: they name systems; if files were given one by one, only if two have one name.
-    """
-
-    def __init__(self, files: Sequence[Path], *, is_used: bool) -> None:
-        parents = [path.absolute().parent for path in files]
-        self._top = Path(os.path.commonpath(parents))
-        stems = {path.stem for path in files}
-        self._names_systems = len(set(parents)) > 1 and (is_used or len(stems) < len(files))
-        inside = [set(parts) for path in files if (parts := self._parts(path))]
-        self._common = frozenset.intersection(*map(frozenset, inside)) if inside else frozenset()
-
-    def system(self, path: Path, threads: int, in_pattern: int = 0) -> str:
-        """The folders of a file that are neither a load level, a repeat nor a workload.
-
-        Args:
-            in_pattern: number of its last folders, which are fields of a pattern.
-        """
-        parts = self._parts(path)
-        names = [
-            part
-            for part in parts[: len(parts) - in_pattern]
-            if not (_is_level(part, threads) or REPEAT.fullmatch(part) or _workload_of(part))
-        ]
-        return " ".join([part for part in names if part not in self._common] or names)
-
-    def workload(self, path: Path) -> str:
-        """The workload of sysbench that a file or a folder names; empty if there is none."""
-        named = (_workload_of(part) for part in (path.stem, *reversed(self._parts(path))))
-        return next(filter(None, named), "")
-
-    def _parts(self, path: Path) -> tuple[str, ...]:
-        if not self._names_systems:
-            return ()
-        return path.absolute().parent.relative_to(self._top).parts
-
-
-def _workload_of(part: str) -> str:
-    return workload_in(part) or SHORT.get(part.lower(), "")
-
-
-def _kind_of(path: Path) -> str:
-    """A file's name without numbers: of "rw_threads16" its "rw"."""
-    return re.sub(rf"(?<![A-Za-z]){LEVEL}(?![A-Za-z0-9])|\d+", "-", path.stem).strip("-_. ")
-
-
-def _is_level(part: str, threads: int) -> bool:
-    """True for a folder that names this number of threads, such as "thr8"."""
-    match = re.fullmatch(LEVEL, part, re.IGNORECASE)
-    return match is not None and int(re.sub(r"\D", "", part)) == threads
 
 
 class ImportedTrial(NamedTuple):
@@ -176,11 +113,11 @@ def _named_by_files(trials: list[ImportedTrial]) -> list[ImportedTrial]:
     unnamed = [one for one in trials if one.workload == UNNAMED and one.run.tool != TABLE]
     kinds: dict[str, set[str]] = {}
     for trial in unnamed:
-        kinds.setdefault(trial.system, set()).add(_kind_of(trial.path))
+        kinds.setdefault(trial.system, set()).add(kind_of(trial.path))
     if all(len(names) < 2 for names in kinds.values()):
         return trials
     return [
-        one._replace(workload=_kind_of(one.path) or UNNAMED) if one in unnamed else one
+        one._replace(workload=kind_of(one.path) or UNNAMED) if one in unnamed else one
         for one in trials
     ]
 
@@ -264,7 +201,7 @@ def _found(
     differing = _differing(runs)
     for run in runs:
         threads = _threads(path, said, run)
-        label = by_name or mapping.system or folders.system(path, threads, _folders_in(names))
+        label = by_name or mapping.system or folders.system(path, {threads}, _folders_in(names))
         if run.tool == TABLE:
             label = by_name or mapping.system or run.system
         if run.tool == TABLE and differing:

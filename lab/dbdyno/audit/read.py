@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from dbdyno.audit.folders import Folders
 from dbdyno.audit.logs.apart import told_apart
 from dbdyno.audit.logs.other_logs import NEW_ORDER_TOOLS, LoggedRow, begun_in, logs_in
 from dbdyno.audit.logs.sysbench_log import LoggedRun
@@ -98,7 +99,8 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
     whole = [
         publication_of(text_of(path), str(path)) for path in paths if path.suffix in YAML_SUFFIXES
     ]
-    pages = [_page(path, said) for path in paths if path.suffix not in YAML_SUFFIXES]
+    folders = Folders([path for path in paths if path.suffix not in YAML_SUFFIXES])
+    pages = [_page(path, said, folders) for path in paths if path.suffix not in YAML_SUFFIXES]
     if pages and not any(one.tables for one in (*whole, *pages)):
         raise _without_results(paths, [text for page in pages for text in page.unread])
     groups: list[list[Publication]] = [[one] for one in whole]
@@ -162,14 +164,17 @@ def mapping_of(path: Path) -> Mapping:
     return read_as(Mapping, text_of(path), str(path), wanted="columns, metric, workload, decimal")
 
 
-def _page(path: Path, mapping: Mapping) -> Publication:
+def _page(path: Path, mapping: Mapping, folders: Folders) -> Publication:
     """A log's runs, or a page's tables with the facts of its set-up; its sentences are not read."""
     text = foreign_text_of(path)
     logged, rows = logs_in(text, str(path))
     runs = [run for run in logged if not _unfinished(run, path)]
     unread = [words for run in logged if (words := _unfinished(run, path))]
     if logged or rows:
-        tables_of_log = [*_of_runs(runs, path, mapping), *_of_rows(rows, path, mapping)]
+        tables_of_log = [
+            *_of_runs(runs, path, mapping, folders),
+            *_of_rows(rows, path, mapping, folders),
+        ]
         return _of_log(path, text, tables_of_log, unread)
     begun = begun_in(text)
     page = page_of("" if begun else text, str(path), mapping)
@@ -254,7 +259,9 @@ def _unfinished(run: LoggedRun, path: Path) -> str:
     return f"{place}: the run ends at line {run.last_line} without {', '.join(run.lacks)}{failure}"
 
 
-def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
+def _of_runs(
+    runs: Sequence[LoggedRun], path: Path, mapping: Mapping, folders: Folders
+) -> Iterator[PublishedTable]:
     """Tables of a log, one for each work and stream: a row for each run, a column a metric."""
     labels = [mapping.workload or run.command.test for run in runs]
     works = told_apart(labels, [run.work for run in runs])
@@ -269,7 +276,7 @@ def _of_runs(runs: Sequence[LoggedRun], path: Path, mapping: Mapping) -> Iterato
             MEAN: [run.latency("avg") for run in of_kind],
         }
         yield PublishedTable(
-            system=mapping.system or stream or path.stem,
+            system=mapping.system or _system(path, folders, [run.threads for run in runs], stream),
             workload=workload.strip(),
             threads=tuple(run.threads for run in of_kind),
             values={
@@ -291,7 +298,14 @@ def _check_threads(threads: int, path: Path, line: int) -> None:
         )
 
 
-def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterator[PublishedTable]:
+def _system(path: Path, folders: Folders, levels: Sequence[int], part: str) -> str:
+    """Name of a log's system: its folders or its name, with the part of a log of several."""
+    return f"{folders.system(path, levels) or path.stem} {part}".strip()
+
+
+def _of_rows(
+    rows: Sequence[LoggedRow], path: Path, mapping: Mapping, folders: Folders
+) -> Iterator[PublishedTable]:
     """A table for each system, work and set of metrics in a log."""
     labels = [mapping.workload or row.workload for row in rows]
     works = told_apart(labels, [row.work for row in rows])
@@ -303,7 +317,7 @@ def _of_rows(rows: Sequence[LoggedRow], path: Path, mapping: Mapping) -> Iterato
         rows_by_kind.setdefault((system, workload, tuple(row.values)), []).append(row)
     for (system, workload, metrics), alike in rows_by_kind.items():
         yield PublishedTable(
-            system=mapping.system or system or path.stem,
+            system=mapping.system or _system(path, folders, [row.threads for row in rows], system),
             workload=workload,
             threads=tuple(row.threads for row in alike),
             values={m: tuple(Printed(text=row.values[m]) for row in alike) for m in metrics},

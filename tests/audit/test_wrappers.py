@@ -99,6 +99,20 @@ def test_lines_of_two_containers_and_a_server_are_read_apart() -> None:
     ]
 
 
+@pytest.mark.parametrize("is_parallel", [True, False])
+def test_branches_are_read_apart_if_they_ran_at_the_same_time(is_parallel: bool) -> None:
+    """As Jenkins prints parallel branches; one after the other, they are runs of a log."""
+    old = [f"[21:59:00] [old] {line}\n" for line in V1.splitlines()]
+    new = [line.replace("[old]", "[new]").replace("505.07", "250.00") for line in old]
+    pairs = zip(old, new, strict=True)
+    text = "".join(a + b for a, b in pairs) if is_parallel else "".join(old + new)
+    runs = runs_in(text, "log")
+    assert [(run.stream, run.tps) for run in runs] == [
+        ("old" if is_parallel else "", "505.07"),
+        ("new" if is_parallel else "", "250.00"),
+    ]
+
+
 def test_a_line_keeps_its_number() -> None:
     (stream,) = streams_in("\n\n10:00:00 Number of threads: 8\n")
     assert [(line.number, line.text) for line in stream.lines][-1] == (3, "Number of threads: 8")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 LAYERS_MAX: Final = 8
@@ -82,11 +83,13 @@ class LogLine:
     Attributes:
         number: counted from 1; of JSON, several lines have the number of theirs.
         source: container, pod, host or job that printed it; empty if unknown.
+        bracket: text in brackets before it, such as a branch of Jenkins or a level of a logger.
     """
 
     number: int
     text: str
     source: str = ""
+    bracket: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,10 @@ class Stream:
 def streams_in(text: str) -> list[Stream]:
     """The streams of a log. Lines of other sources, such as the servers, are left out."""
     lines = _without_margins([_bare(n, line) for n, line in _unquoted(text)])
+    branches = _branches(lines)
+    lines = [
+        replace(line, source=line.bracket) if line.bracket in branches else line for line in lines
+    ]
     tools = {line.source for line in lines if BEGINS.match(line.text)}
     by_source: dict[str, list[LogLine]] = {}
     for line in lines:
@@ -111,6 +118,17 @@ def streams_in(text: str) -> list[Stream]:
             by_source.setdefault(line.source, []).append(line)
     has_names = len(by_source) > 1
     return [Stream(name if has_names else "", tuple(of)) for name, of in by_source.items()]
+
+
+def _branches(lines: Sequence[LogLine]) -> set[str]:
+    """Brackets of processes that print at the same time; empty if one ends before the next."""
+    tools = {line.bracket for line in lines if BEGINS.match(line.text) and not line.source} - {""}
+    places: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        if line.bracket in tools:
+            places.setdefault(line.bracket, []).append(place)
+    spans = sorted((of[0], of[-1]) for of in places.values())
+    return tools if any(end > start for (_, end), (start, _) in pairwise(spans)) else set()
 
 
 def _unquoted(text: str) -> Iterator[tuple[int, str]]:
@@ -140,17 +158,18 @@ def _decoded(value: str) -> list[str]:
 
 def _bare(number: int, line: str) -> LogLine:
     """A line without colours, times and names in front of it."""
-    text, source = ESCAPES.sub("", line), ""
+    text, source, bracket = ESCAPES.sub("", line), "", ""
     for _ in range(LAYERS_MAX):
         match = next(filter(None, (layer.match(text) for layer in LAYERS)), None)
         if match is None:
             break
         named = match.groupdict()
-        bracket = named.get("bracket") or ""
+        bracket = named.get("bracket") or bracket
         pod = bracket.removeprefix("pod/") if bracket.startswith("pod/") else ""
         source = source or named.get("container") or named.get("job") or pod
         text = text[match.end() :]
-    return LogLine(number, ANNOTATION.sub("", text.replace("\t", " ").strip()).rstrip(), source)
+    text = ANNOTATION.sub("", text.replace("\t", " ").strip()).rstrip()
+    return LogLine(number, text, source, bracket)
 
 
 def _without_margins(lines: Sequence[LogLine]) -> list[LogLine]:
@@ -165,5 +184,5 @@ def _without_margins(lines: Sequence[LogLine]) -> list[LogLine]:
         prefix = next((one for one in prefixes if line.text.startswith(one)), "")
         source = line.source or re.sub(r"^\W+|\W+$", "", prefix)
         text = line.text.removeprefix(prefix).strip().strip("'\"").strip()  # as in a list of YAML
-        cut.append(LogLine(line.number, text, source) if prefix else line)
+        cut.append(LogLine(line.number, text, source, line.bracket) if prefix else line)
     return cut

@@ -222,9 +222,36 @@ def test_a_statement_that_cannot_be_prepared_is_told_as_libpq_does(
     line = (str(tmp_path / "refused.lua"), "--verbosity=1", "--events=1", "run")
     assert ran("dbdyno", server, *line).splitlines() == [
         'FATAL: PQprepare() failed: ERROR:  relation "nowhere" does not exist',
+        "LINE 1: SELECT * FROM nowhere",
+        "                      ^",
         "",
         "SQL API error",
     ]
+
+
+READS = """
+function event()
+  local con = sysbench.sql.driver():connect()
+  local text = "SELECT 7, 'seven', NULL::text UNION ALL SELECT 8, 'eight', 'x' ORDER BY 1"
+  local found = con:prepare(text):execute()
+  print(found.nrows, found.nfields)
+  for _ = 1, found.nrows do
+    local row = found:fetch_row()
+    print(row[2], row[3], row[1]:byte(1, -1))
+  end
+end
+"""
+
+
+def test_rows_of_prepared_statements_are_those_that_sysbench_reads(
+    server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "reads.lua").write_text(READS)
+    line = (str(tmp_path / "reads.lua"), "--verbosity=1", "--events=1", "run")
+    rows = ["2\t3", "seven\tnil\t0\t0\t0\t7", "eight\tx\t0\t0\t0\t8"]
+    assert ran("dbdyno", server, *line).splitlines() == rows
+    if sysbench := shutil.which("sysbench"):
+        assert ran(sysbench, server, *line).splitlines() == rows
 
 
 TYPED = """

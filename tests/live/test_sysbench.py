@@ -241,6 +241,26 @@ def test_both_refuse_in_the_same_words(server, own_tables, ours, theirs):
         assert told[0] == 1, line
 
 
+BROKEN = (
+    "oltp_update_index --rand-seed=7 run",
+    "oltp_update_index --db-ps-mode=disable --rand-seed=7 run",
+    "oltp_read_write --rand-seed=7 run",
+)
+
+
+def test_both_tell_a_statement_that_fails_in_the_same_words(server, own_tables, ours, theirs):
+    server.ask(
+        "CREATE TRIGGER sbtest.broken BEFORE UPDATE ON sbtest.sbtest1 FOR EACH ROW"
+        " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not today'"
+    )
+    for line in BROKEN:
+        words = [*line.split()[:-1], f"--table-size={ROWS}", "run"]
+        told = refusal_of([*ours, *words], environment(server))[:2]
+        assert told == refusal_of([*theirs, *words], dict(os.environ))[:2], line
+        assert told[0] == 1, line
+        assert any("(not today) for query 'UPDATE sbtest1 SET k=k+1" in it for it in told[1]), line
+
+
 def test_the_load_s_begin_is_told_at_once(server, own_tables, ours):
     # Two seconds are left to look in, on a busy machine too.
     words = ["oltp_read_only", *TABLES_OPTIONS, "--time=5", "--report-interval=3", "run"]

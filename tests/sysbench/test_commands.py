@@ -172,6 +172,26 @@ def test_a_server_that_does_not_keep_up_is_named_after_sysbench_s_report(sysbenc
     assert sysbench.stdout.endswith("execution time (avg/stddev):   0.0145/0.00\n\n")
 
 
+@pytest.mark.parametrize("place", ["in the middle", "at the end"])
+def test_a_rate_whose_queue_is_full_ends_the_run_as_in_sysbench(sysbench, engine, place):
+    is_stopped = []
+    engine.before_end = lambda stop: is_stopped.append(stop.is_set())
+    engine.more = {"unserved": 131_071}
+    if place == "in the middle":
+        engine.intervals[0] |= {"backlog": 131_071}
+    assert sysbench("oltp_read_write --rate=50000 --time=2 run") == 1
+    assert is_stopped == [place == "in the middle"]
+    assert sysbench.stdout.endswith(
+        "Threads started!\n\n"
+        "FATAL: The event queue is full. This means the worker threads are unable to keep up with"
+        " the specified event generation rate\n"
+    )
+    assert "until then 9 events" in sysbench.stderr
+    engine.more = {"unserved": 131_070}
+    assert sysbench("oltp_read_write --rate=50000 --time=2 run") == 0
+    assert "The server did not keep up with the rate." in sysbench.stdout
+
+
 def test_the_generator_s_own_lag_is_printed_where_it_matters(sysbench, engine):
     lag = Histogram()
     lag.record(50_000)

@@ -59,6 +59,77 @@ def test_the_server_s_own_words_are_repeated_and_what_to_try_follows(sysbench, e
     ]
 
 
+SEVERAL = "oltp_read_write --mysql-host=a,b --mysql-port=3306,3307"
+
+
+def test_of_several_servers_the_failed_one_is_named(sysbench, engine):
+    refusing(engine, {**REFUSED, "server": "b:3306"})
+    assert sysbench(f"{SEVERAL} run") == 1
+    assert "FATAL: unable to connect to MySQL server on host 'b', port 3306, " in sysbench.stdout
+    refusing(engine, REFUSED)
+    assert sysbench(f"{SEVERAL} run") == 1
+    assert "server on host 'a', port 3306 (the first of 4), aborting" in sysbench.stdout
+    engine.raises, engine.failure = None, {**DEAD_LOCK, "server": "b:3307"}
+    assert sysbench(f"{SEVERAL} run") == 1
+    assert sysbench.stdout.endswith("\nFATAL: the server was host 'b', port 3307\n")
+
+
+def test_a_port_beside_localhost_which_is_a_socket_is_noted(sysbench, engine, monkeypatch):
+    monkeypatch.setenv("MYSQL_UNIX_PORT", "/s.sock")
+    note = (
+        "localhost is the Unix socket /s.sock: --mysql-port=3307 has no effect; write"
+        " --mysql-host=127.0.0.1 for TCP\n"
+    )
+    assert sysbench("oltp_read_write --mysql-host=localhost --mysql-port=3307 run") == 0
+    assert sysbench.stderr == f"note: {note}"
+    refusing(engine, {**REFUSED, "code": None, "server": "/s.sock", "message": "no such file"})
+    assert sysbench("oltp_read_write --mysql-port=3307 run") == 1
+    assert "FATAL: error 2002: no such file\n" in sysbench.stdout
+    assert sysbench.stdout.endswith(f"FATAL: hint: {note}")
+    for line in ("--mysql-port=3306", "--mysql-host=db --mysql-port=3307", "--mysql-socket=/x"):
+        engine.raises = None
+        assert sysbench(f"oltp_read_write {line} run") == 0
+        assert sysbench.stderr == ""
+
+
+POSTGRES = {"code": None, "sqlstate": "42P01", "server_message": "no table", "stage": "prepare"}
+POSTGRES |= {"statement": "SELECT c FROM sbtest1 WHERE id=$1"}
+POSTGRES |= {"client_message": "ERROR:  no table\nLINE 1: SELECT c FROM sbtest1\n          ^\n"}
+
+
+def test_a_statement_that_postgresql_does_not_prepare_is_shown_as_by_libpq(sysbench, engine):
+    refusing(engine, {**POSTGRES, "message": "h:1: wanted it, found ERROR: no table (42P01)"})
+    assert sysbench("oltp_read_only --db-driver=pgsql run") == 1
+    assert sysbench.stdout.endswith(
+        f"FATAL: PQprepare() failed: {POSTGRES['client_message']}\n"
+        "FATAL: `thread_init' function failed: SQL API error\n"
+        "FATAL: Thread initialization failed!\n"
+    )
+
+
+def test_a_hint_follows_the_state_of_a_postgresql_s_error(sysbench, engine):
+    advice = "try statements as text"
+    refusing(engine, {**POSTGRES, "message": f"found ERROR: no table (42P01); {advice}"})
+    assert sysbench("oltp_read_only --db-driver=pgsql run") == 1
+    assert sysbench.stdout.endswith(f"\nFATAL: hint: {advice}\n")
+    engine.raises = None
+    engine.failure = {**POSTGRES, "stage": "run", "message": f"no table; {advice}"}
+    assert sysbench("oltp_read_only --db-driver=pgsql run") == 1
+    assert sysbench.stdout.splitlines()[-4:] == [
+        "FATAL: PQexecPrepared() failed: 7 no table",
+        "FATAL: failed query was: SELECT c FROM sbtest1 WHERE id=$1",
+        "FATAL: `thread_run' function failed: SQL error, errno = 0, state = '42P01': no table",
+        f"FATAL: hint: {advice}",
+    ]
+
+
+def test_mysql_gets_begin_as_text(sysbench, engine):
+    engine.failure = {**DEAD_LOCK, "statement": "BEGIN"}
+    assert sysbench("oltp_read_write run") == 1
+    assert "FATAL: mysql_drv_query() returned error 1062 " in sysbench.stdout
+    assert " for query 'BEGIN'\n" in sysbench.stdout
+
+
 def test_a_connection_that_breaks_has_the_client_library_s_number(sysbench, engine):
     broken = {"stage": "insert", "code": None, "sqlstate": "", "message": "closed"}
     refusing(engine, {**broken, "statement": "INSERT INTO sbtest1, rows 1 to 9"})

@@ -251,7 +251,8 @@ def test_handles_that_lead_nowhere_are_refused(shell: Shell, connections: int) -
     ended = beside(shell, "--verbosity=1 --events=1 run", script)
     told = [line for line in ended.stdout.splitlines() if not line.startswith("ALERT")]
     assert told[:1] == ["parameter 2 is nil: bind_create() makes one"], ended
-    assert told[1:4] == ["SQL API error", "SQL API error", "sql_statement expected, got nil"], ended
+    assert told[1:3] == ["SQL API error", "SQL API error"], ended
+    assert told[3:4] == ["calling 'execute' on bad self (sql_statement expected, got nil)"], ended
     assert told[4:5] == ["attempt to use an already closed statement"], ended
     assert 1 <= int(told[5]) <= 6, ended
 
@@ -264,10 +265,14 @@ def message(kind: bytes, payload: bytes = b"") -> bytes:
     return kind + struct.pack(">I", len(payload) + 4) + payload
 
 
-def postgres(caller: Caller, executed: bytes = message(b"C", b"UPDATE 1\0")) -> None:
+def postgres(
+    caller: Caller,
+    executed: bytes = message(b"C", b"UPDATE 1\0"),
+    prepared: bytes = message(b"1"),
+) -> None:
     """A PostgreSQL that lets everybody in and does whatever it is told."""
     ready = message(b"Z", b"I")
-    answers = {b"P": message(b"1"), b"B": message(b"2"), b"E": executed, b"S": ready}
+    answers = {b"P": prepared, b"B": message(b"2"), b"E": executed, b"S": ready}
     with caller.line.makefile("rb") as stream:
         stream.read(int.from_bytes(stream.read(4), "big") - 4)
         caller.raw(message(b"R", bytes(4)) + ready)
@@ -317,8 +322,61 @@ def test_a_postgresql_is_told_the_types_that_sysbench_binds(shell: Shell) -> Non
     assert b"SELECT 1 + $1\0\0\0S" in second
 
 
-def test_rows_that_a_script_cannot_read_have_no_limit_on_postgresql_either(shell: Shell) -> None:
-    """Those of a prepared statement, without the loop: only their number is told."""
+PREPARED_ROWS = """
+function READ()
+  local con = sysbench.sql.driver():connect()
+  local found = con:prepare("SELECT c FROM t"):execute()
+  print(found.nrows, found.nfields, unpack(found:fetch_row(), 1, 2))
+  print(found:fetch_row()[1], found:fetch_row())
+  print(con:prepare("SELECT c FROM t"):execute():free())
+end
+"""
+
+
+@pytest.mark.parametrize("where", ["prepare", "event"])
+def test_rows_of_a_prepared_statement_reach_the_script_on_postgresql(
+    shell: Shell, where: str
+) -> None:
+    """Without the loop, and in it."""
+    script = PREPARED_ROWS.replace("READ", where)
+    if where == "event":
+        script = script.replace("local con =", "con = con or", 1)
+        script += "function thread_init() con = sysbench.sql.driver():connect() end"
+    rows = (
+        message(b"D", b"\0\x02\0\0\0\x01a\xff\xff\xff\xff"),
+        message(b"D", b"\0\x02\0\0\0\x01b\0\0\0\0"),
+        message(b"C", b"SELECT 2\0"),
+    )
+    command = "prepare" if where == "prepare" else "--events=1 run"
+    with rogue(partial(postgres, executed=b"".join(rows))) as (port, _):
+        ended = shell(f"{ON_POSTGRES} --pgsql-port={port} --verbosity=1 {command}", script)
+    assert ended.returncode == 0, ended
+    assert ended.stdout == "2\t2\ta\tnil\nb\tnil\ntrue\n", ended
+
+
+def test_a_postgresql_s_error_points_to_its_place_as_in_libpq(shell: Shell) -> None:
+    script = """
+      function thread_init()
+        sysbench.sql.driver():connect():prepare("SELECT c FROM nowhere")
+      end
+      function event() end
+    """
+    fields = [b"SERROR", b"VERROR", b"C42P01", b'Mrelation "nowhere" does not exist', b"P15", b""]
+    refused = message(b"E", b"\0".join([*fields, b""]))
+    with rogue(partial(postgres, prepared=refused)) as (port, _):
+        ended = shell(f"{ON_POSTGRES} --pgsql-port={port} --verbosity=0 run", script)
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines() == [
+        'FATAL: PQprepare() failed: ERROR:  relation "nowhere" does not exist',
+        "LINE 1: SELECT c FROM nowhere",
+        "                      ^",
+        "",
+        "FATAL: `thread_init' function failed: script.lua:3: SQL API error",
+        "FATAL: Thread initialization failed!",
+    ], ended
+
+
+def test_rows_of_a_prepared_statement_have_a_limit_on_postgresql_too(shell: Shell) -> None:
     script = """
       function prepare()
         print(sysbench.sql.driver():connect():prepare("SELECT c FROM t"):execute().nrows)
@@ -328,7 +386,8 @@ def test_rows_that_a_script_cannot_read_have_no_limit_on_postgresql_either(shell
     rows = 17 * row + message(b"C", b"SELECT 17\0")
     with rogue(partial(postgres, executed=rows)) as (port, _):
         ended = shell(f"{ON_POSTGRES} --pgsql-port={port} --verbosity=1 prepare", script)
-    assert (ended.returncode, ended.stdout) == (0, "17\n"), ended
+    assert ended.returncode == 1
+    assert "an answer of more than 16 MiB, which a script cannot take" in ended.stdout, ended
 
 
 @pytest.mark.parametrize("mode", ["auto", "disable"])

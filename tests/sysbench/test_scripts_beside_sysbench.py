@@ -230,6 +230,58 @@ def test_a_run_that_could_not_begin_is_not_done(shell: Shell) -> None:
     ]
 
 
+@pytest.mark.parametrize(("function", "status"), [("thread_done", 0), ("done", 0), ("event", 1)])
+def test_an_error_after_the_last_event_is_printed_and_fails_nothing(
+    shell: Shell, function: str, status: int
+) -> None:
+    """As in sysbench, whose exit status is that of the events."""
+    script = "function event() end function done() print('done') end\n"
+    ended = shell("script.lua --events=2 run", f"{script}function {function}() error('no') end")
+    name = "thread_run" if function == "event" else function
+    told = f"FATAL: `{name}' function failed: script.lua:2: no\n"
+    assert ended.returncode == status, ended
+    assert told in ended.stdout
+    assert ("total number of events:              2" in ended.stdout) == (status == 0)
+    if function == "thread_done":
+        assert ended.stdout.index(told) < ended.stdout.index("General statistics:")
+    if function != "done":
+        assert ended.stdout.endswith("done\n"), ended
+        assert ended.stdout.count("FATAL") == 1
+
+
+NO_NUMBER = "(cannot convert 'nil' to 'unsigned int')"
+WRONG_ARGUMENTS = {
+    "sysbench.rand.uniform(1, nil)": f"bad argument #2 to 'uniform' {NO_NUMBER}",
+    "sysbench.rand.default(nil, 1)": f"bad argument #1 to 'default' {NO_NUMBER}",
+    "sysbench.rand.string(7)": "bad argument #1 to 'string' (string expected, got number)",
+    "con:query(nil)": "bad argument #1 to 'query' (string expected, got nil)",
+    "con:query_row({})": "bad argument #1 to 'query_row' (string expected, got table)",
+    "con:prepare()": "bad argument #1 to 'prepare' (string expected, got nil)",
+    "con:bulk_insert_init()": "bad argument #1 to 'bulk_insert_init' (string expected, got nil)",
+    "con:bulk_insert_next()": "bad argument #1 to 'bulk_insert_next' (string expected, got nil)",
+    "con.query('SELECT 1')": "calling 'query' on bad self (sql_connection expected, got string)",
+    "param:set('x')": "bad argument #1 to 'set' (number expected, got string)",
+    "db_query(nil)": "bad argument #1 to 'db_query' (string expected, got nil)",
+}
+
+
+def test_a_wrong_argument_is_named_by_its_number_and_its_line(shell: Shell) -> None:
+    calls = "\n".join(f"tell(function() {call} end)" for call in WRONG_ARGUMENTS)
+    script = f"""
+      function tell(call) print(select(2, pcall(call))) end
+      function thread_init()
+        con = sysbench.sql.driver():connect()
+        param = con:prepare("SELECT ?"):bind_create(sysbench.sql.type.INT)
+      end
+      function event()
+{calls}
+      end
+    """
+    ended = shell("script.lua --mysql-dry-run --verbosity=0 --events=1 run", script)
+    told = [f"script.lua:{line}: {words}" for line, words in enumerate(WRONG_ARGUMENTS.values(), 8)]
+    assert ended.stdout.splitlines() == told, ended
+
+
 def test_cpu_refuses_to_look_for_primes_below_nothing(shell: Shell) -> None:
     zero = shell("cpu --cpu-max-prime=0 run")
     assert zero.returncode == 1

@@ -76,37 +76,45 @@ def tcp(host, port):
 
 
 @pytest.mark.parametrize(
-    ("typed", "endpoint", "described"),
+    ("typed", "endpoint", "names"),
     [
-        ({"mysql_host": "127.0.0.1"}, tcp("127.0.0.1", 3306), "host '127.0.0.1', port 3306"),
+        ({"mysql_host": "127.0.0.1"}, tcp("127.0.0.1", 3306), ["host '127.0.0.1', port 3306"]),
         (
             {"mysql_host": "db", "mysql_port": "3307", "mysql_socket": "/1.sock"},
             {"socket": "/1.sock"},
-            "socket '/1.sock'",
+            ["socket '/1.sock'"],
         ),
-        ({"mysql_port": "3307"}, {"socket": "/s.sock"}, "host 'localhost', port 3307"),
+        ({"mysql_port": "3307"}, {"socket": "/s.sock"}, ["host 'localhost', port 3307"]),
         (
             {"mysql_host": "a,b", "mysql_port": "1,2"},
             [tcp("a", 1), tcp("a", 2), tcp("b", 1), tcp("b", 2)],
-            "host 'a', port 1 (the first of 4)",
+            [f"host '{host}', port {port}" for host in "ab" for port in (1, 2)],
         ),
         (
             {"mysql_host": "a,b", "mysql_socket": "/1.sock,/2.sock"},
             [{"socket": "/1.sock"}, {"socket": "/2.sock"}],
-            "socket '/1.sock' (the first of 2)",
+            ["socket '/1.sock'", "socket '/2.sock'"],
         ),
         (
             {"mysql_host": "localhost,db"},
             [{"socket": "/s.sock"}, tcp("db", 3306)],
-            "host 'localhost', port 3306 (the first of 2)",
+            ["host 'localhost', port 3306", "host 'db', port 3306"],
         ),
     ],
 )
-def test_sockets_win_over_hosts_which_are_crossed_with_ports(
-    monkeypatch, typed, endpoint, described
-):
+def test_sockets_win_over_hosts_which_are_crossed_with_ports(monkeypatch, typed, endpoint, names):
     monkeypatch.setenv("MYSQL_UNIX_PORT", "/s.sock")
-    assert address(options(**typed)) == Address(endpoint, described)
+    assert address(options(**typed)) == Address(endpoint, tuple(names))
+
+
+def test_an_address_is_named_by_what_the_engine_calls_it():
+    several = address(options(mysql_host="a,::1", mysql_port="1"))
+    assert several.named("a:1") == "host 'a', port 1"
+    assert several.named("[::1]:1") == "host '::1', port 1"
+    assert several.named("") == "host 'a', port 1 (the first of 2)"
+    sockets = address(options(mysql_socket="/1.sock,/2.sock"))
+    assert sockets.named("/2.sock") == "socket '/2.sock'"
+    assert address(options(mysql_host="a")).named("b:1") == "host 'a', port 3306"
 
 
 def test_localhost_is_else_the_first_socket_that_is_there(monkeypatch, tmp_path):
@@ -122,3 +130,81 @@ def test_localhost_is_else_the_first_socket_that_is_there(monkeypatch, tmp_path)
 def test_a_port_that_is_none(port):
     with pytest.raises(Refusal, match="It must be from 1 to 65535"):
         address(options(mysql_host="h", mysql_port=port))
+
+
+# The password of a PostgreSQL, by libpq's rules.
+
+
+@pytest.fixture
+def pgpass(folder, monkeypatch):
+    """Writes PGPASSFILE."""
+    path = folder / "pgpass"
+    monkeypatch.setenv("PGPASSFILE", str(path))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setattr(target, "_warned", set())
+
+    def write(text, mode=0o600):
+        path.write_text(text)
+        path.chmod(mode)
+
+    return write
+
+
+WHERE = {"pgsql_host": "db", "pgsql_port": "6432", "pgsql_user": "u", "pgsql_db": "d"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "password"),
+    [
+        ("db:6432:d:u:secret-4711", "secret-4711"),
+        ("db:6432:d:u:secret-4711\r\n", "secret-4711"),
+        ("*:*:*:*:secret-4711", "secret-4711"),
+        ("db:5432:d:u:no\ndb:*:d:u:yes\n*:*:*:*:late", "yes"),
+        ("# db:6432:d:u:no\ndb:6432:*:u:a\\:b\\\\c", "a:b\\c"),
+        ("db:6432:d:u:a:b", "a"),
+        ("db:6432:d:u", ""),
+        ("other:6432:d:u:no\n\n", ""),
+        ("db:6432:d:*u:no", ""),
+    ],
+)
+def test_a_password_is_found_in_libpq_s_file(pgpass, lines, password):
+    pgpass(lines)
+    assert target.postgres_password(options(**WHERE)) == password
+
+
+def test_a_socket_of_the_usual_folder_is_called_localhost(pgpass):
+    pgpass("localhost:*:*:*:here\n/srv/pg:*:*:*:there")
+    for host, password in (("/tmp", "here"), ("", "here"), ("/srv/pg", "there"), ("db", "")):
+        assert target.postgres_password(options(**{**WHERE, "pgsql_host": host})) == password
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_file_that_others_may_read_is_passed_over_with_a_warning(pgpass, capsys, mode):
+    pgpass("*:*:*:*:secret-4711", mode)
+    for _ in range(2):
+        assert target.postgres_password(options(**WHERE)) == ""
+    told = capsys.readouterr().err
+    assert told.startswith("WARNING: ")
+    assert told.count("chmod 600") == 1
+    assert "secret-4711" not in told
+
+
+def test_the_file_comes_after_the_line_and_the_variable(pgpass, sysbench, engine, monkeypatch):
+    pgpass("*:*:*:*:of the file")
+    line = "oltp_read_only --db-driver=pgsql --events=1"
+    assert sysbench(f"{line} run") == 0
+    assert engine.specs[-1]["password"] == "of the file"
+    monkeypatch.setenv("PGPASSWORD", "of the variable")
+    assert sysbench(f"{line} run") == 0
+    assert engine.specs[-1]["password"] == "of the variable"
+    assert sysbench(f"{line} --pgsql-password=typed run") == 0
+    assert engine.specs[-1]["password"] == "typed"
+
+
+def test_without_a_variable_the_file_is_in_the_home_folder(pgpass, folder, monkeypatch):
+    pgpass("*:*:*:*:secret-4711")
+    (folder / "pgpass").rename(folder / ".pgpass")
+    assert target.postgres_password(options(**WHERE)) == ""
+    monkeypatch.delenv("PGPASSFILE")
+    monkeypatch.setenv("HOME", str(folder))
+    assert target.postgres_password(options(**WHERE)) == "secret-4711"

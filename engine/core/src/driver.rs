@@ -12,3 +12,15 @@ pub enum Driver {
     /// PostgreSQL.
     Pgsql,
 }
+
+impl Driver {
+    /// The words of its client library for a connection lost during a query, which scripts look
+    /// for.
+    #[must_use]
+    pub const fn words_of_loss(self) -> &'static str {
+        match self {
+            Self::Mysql => "Lost connection to MySQL server during query",
+            Self::Pgsql => "server closed the connection unexpectedly",
+        }
+    }
+}

@@ -17,10 +17,22 @@ pub struct Failure {
     pub sqlstate: String,
     /// Full message.
     pub message: String,
-    /// The server's part of the message; empty without an answer of the server.
-    pub server_message: String,
     /// The failed statement, if known.
     pub statement: String,
+    /// The server's part, if it is known which server failed, or what it said.
+    #[serde(flatten)]
+    pub server: Option<Box<ServerPart>>,
+}
+
+/// A server's part in a failure.
+#[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
+pub struct ServerPart {
+    /// Its address; empty for the only server of a run, once the run has begun.
+    pub server: String,
+    /// Its words; empty without an answer.
+    pub server_message: String,
+    /// The error as PostgreSQL's client library prints it, in several lines; empty for MySQL.
+    pub client_message: String,
 }
 
 /// Code of MySQL's client library for a connection lost during a query.
@@ -114,9 +126,15 @@ impl Failure {
             code: None,
             sqlstate: String::new(),
             message: message.into(),
-            server_message: String::new(),
             statement: String::new(),
+            server: None,
         }
+    }
+
+    /// The server's own words; empty without an answer of the server.
+    #[must_use]
+    pub fn server_message(&self) -> &str {
+        self.server.as_ref().map_or("", |part| &part.server_message)
     }
 
     /// Name of the error, if a server or a client library gave a code.
@@ -124,16 +142,6 @@ impl Failure {
     pub fn error_code(&self) -> Option<ErrorCode> {
         let state = || self.sqlstate.as_bytes().try_into().ok().map(ErrorCode::State);
         self.code.map(ErrorCode::Number).or_else(state)
-    }
-
-    /// Loss of the connection before the reply to `statement`.
-    #[must_use]
-    pub fn connection_lost(statement: &str, why: &str) -> Self {
-        Self {
-            code: Some(CONNECTION_LOST),
-            statement: statement.to_owned(),
-            ..Self::new("run", format!("lost connection to the server during a query: {why}"))
-        }
     }
 }
 

@@ -16,6 +16,7 @@ from dbdyno.sysbench.ending import (
     CLEANUP,
     COMMAND,
     END_S_MAX,
+    RATE,
     THREAD_INIT,
     CommandOutcome,
     SysbenchRun,
@@ -59,6 +60,11 @@ REPORT_S_MAX = 10.0
 """A running load ends within half a second; a slow machine gets more, for its report. A script gets
 no more, as it may go on for ever."""
 
+QUEUE_LENGTH = 131_071
+QUEUE_IS_FULL = (
+    "The event queue is full. This means the worker threads are unable to keep up with the"
+    " specified event generation rate"
+)
 _MS_PER_S = 1e3
 _NS_PER_S = 1e9
 _SAME = ("events", "reads", "writes", "reconnects")
@@ -143,10 +149,19 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
         output.notice(INITIALIZING)
         rows = _csv_rows(general, stream) if general.output.format == "csv" else None
         reporter = Reporter(general, output, rows, hooks)
-        outcome = stoppable(
-            lambda stop: _engine.run(spec, reporter.on_interval, stop),
-            _engine.Stop(),
-            lambda: END_S_MAX if reporter.begun_at is None or hooks else REPORT_S_MAX,
+        stop = _engine.Stop()
+
+        def on_interval(live: _engine.Json) -> None:
+            reporter.on_interval(live)
+            if general.pace.rate_per_s and live["backlog"] >= QUEUE_LENGTH:
+                stop.set()
+
+        outcome = _kept_up(
+            stoppable(
+                lambda stop: _engine.run(spec, on_interval, stop),
+                stop,
+                lambda: END_S_MAX if reporter.begun_at is None or hooks else REPORT_S_MAX,
+            )
         )
         ended = _ended(outcome, reporter, general)
         _write_results(ended, request, spec["seed"], stream)
@@ -157,6 +172,15 @@ def run(request: Request, output: ConsoleOutput, hooks: ReportHooks | None = Non
     finally:
         if stream is not sys.stdout:
             stream.close()
+
+
+def _kept_up(outcome: CommandOutcome) -> CommandOutcome:
+    """The outcome, failed if as many events waited as sysbench's queue of a rate can hold."""
+    record = outcome.result
+    if record is None or record.get("failure") or record.get("unserved", 0) < QUEUE_LENGTH:
+        return outcome
+    failure = {"stage": RATE, "message": QUEUE_IS_FULL}
+    return outcome._replace(result={**record, "failure": failure, "stopped_by": "error"})
 
 
 def _opened(general: General) -> TextIO:
@@ -227,8 +251,7 @@ def _print_end(
             f"the run failed after {totals.seconds:.1f} s; until then {totals.events} events"
             f" ({totals.per_s(totals.events):.2f} per second) were completed"
         )
-        failure, prepared = record["failure"], request.is_prepared()
-        raise fatal(*run_failure_lines(failure, prepared=prepared, driver=request.driver()))
+        raise fatal(*run_failure_lines(record["failure"], request))
     unfinished = record.get("unfinished", 0)
     is_forced = _is_forced(record, general)
     if limit := {"time": "Time limit", "events": "Event limit"}.get(record["stopped_by"]):

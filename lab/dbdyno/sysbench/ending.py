@@ -6,7 +6,7 @@ from _thread import allocate_lock, start_new_thread  # threading costs start-up 
 
 from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
-from dbdyno.sysbench.target import PGSQL
+from dbdyno.sysbench.target import PGSQL, port_notes
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple, signal
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ _CONFLICTS = (3101, 8002, 8022, 8028, 9007)
 THREAD_INIT = "`thread_init' function failed"
 COMMAND = "`sysbench.cmdline.call_command' function failed"
 CLEANUP = "`cleanup' function failed"
+RATE = "rate"
+"""Stage of a failure: the server did not keep up with the rate."""
 
 
 def failure_of(error: RuntimeError | ValueError) -> dict[str, Any]:
@@ -106,7 +108,7 @@ def start_failure_lines(failure: Mapping[str, Any], request: Request, function: 
     if request.driver() == PGSQL:
         lines = _start_failure_of_postgres(failure, function)
     elif stage == "connect":
-        where = request.address().described
+        where = request.address().named(failure.get("server", ""))
         is_socket = where.startswith("socket") or "'localhost'" in where
         lines = [
             f"unable to connect to MySQL server on {where}, aborting...",
@@ -123,7 +125,8 @@ def start_failure_lines(failure: Mapping[str, Any], request: Request, function: 
         lines = [_returned("mysql_drv_query()", failure), f"{function}: {_sql_error(failure)}"]
     if function == THREAD_INIT:
         lines.append(not_ready(compat))
-    return [*lines, *_hints(failure)]
+    notes = port_notes(request.values) if stage == "connect" else []
+    return [*lines, *_hints(failure), *(f"hint: {note}" for note in notes)]
 
 
 def not_ready(compat: str) -> str:
@@ -132,7 +135,8 @@ def not_ready(compat: str) -> str:
 
 
 def _start_failure_of_postgres(failure: Mapping[str, Any], function: str) -> list[str]:
-    message, stage = _message(failure), failure.get("stage")
+    stage = failure.get("stage")
+    message = failure.get("client_message") or _message(failure)
     if stage == "connect":
         line = f"Connection to database failed: {message}"
         return [line, f"{function}: connection creation failed"]
@@ -145,20 +149,24 @@ def _failed_query(call: str, failure: Mapping[str, Any]) -> list[str]:
     """PGRES_FATAL_ERROR is 7."""
     line = f"{call} failed: 7 {_message(failure)}"
     statement = _shown(failure)
-    return [line, f"failed query was: {statement}"] if call == "PQexec()" and statement else [line]
+    return [line, f"failed query was: {statement}"] if statement else [line]
 
 
-def run_failure_lines(failure: Mapping[str, Any], *, prepared: bool, driver: str) -> list[str]:
+def run_failure_lines(failure: Mapping[str, Any], request: Request) -> list[str]:
     """Lines on a run that ended early; a script's own lines stand above."""
-    if failure.get("stage") == "script":
+    if failure.get("stage") in ("script", RATE):
         return [_message(failure), *_conflict_hint(_message(failure))]
-    error = _sql_error(failure)
-    if driver == PGSQL:
+    prepared = request.is_prepared()
+    if request.driver() == PGSQL:
         lines = _failed_query("PQexecPrepared()" if prepared else "PQexec()", failure)
-    else:
-        call = "mysql_stmt_execute()" if prepared else "mysql_drv_query()"
-        lines = [_returned(call, failure)]
-    return [*lines, f"`thread_run' function failed: {error}", *_conflict_hint(error)]
+    else:  # MySQL does not prepare BEGIN
+        is_text = not prepared or failure.get("statement") == "BEGIN"
+        lines = [_returned("mysql_drv_query()" if is_text else "mysql_stmt_execute()", failure)]
+    error = _sql_error(failure)
+    lines.append(f"`thread_run' function failed: {error}")
+    if server := failure.get("server"):
+        lines.append(f"the server was {request.address().named(server)}")
+    return [*lines, *_hints(failure), *_conflict_hint(error)]
 
 
 def _conflict_hint(error: str) -> list[str]:
@@ -190,8 +198,9 @@ def _sql_error(failure: Mapping[str, Any]) -> str:
 
 def _hints(failure: Mapping[str, Any]) -> list[str]:
     """The engine's hints behind the server's message: a remedy, the progress of a load."""
-    theirs = failure.get("server_message")
-    hint = str(failure["message"]).rpartition(theirs)[2].lstrip("; ") if theirs else ""
+    theirs, state = failure.get("server_message"), failure.get("sqlstate")
+    hint = str(failure["message"]).rpartition(theirs)[2] if theirs else ""
+    hint = hint.removeprefix(f" ({state})").lstrip("; ")  # PostgreSQL's errors end with their state
     return [f"hint: {hint}"] if hint else []
 
 

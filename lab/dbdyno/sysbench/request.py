@@ -13,13 +13,14 @@ from dbdyno.sysbench.options.output import OutputOptions
 from dbdyno.sysbench.options.table import is_legacy, of_test
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import (
-    MYSQL,
     PGSQL,
     TRUST,
     Address,
     address,
     driver,
+    port_notes,
     postgres_address,
+    postgres_password,
     postgres_transport,
     transport,
 )
@@ -37,7 +38,7 @@ class Pace(NamedTuple):
     """Timing of events: a rate, pauses, or neither, which is a closed loop.
 
     With a rate every event is due at some moment, and its latency counts from there. sysbench
-    counts from the moment its generator thread got round to it, and gives up when too many wait.
+    counts from the moment its generator thread got round to it.
 
     Attributes:
         rate_per_s: events due per second over all connections; 0 for a closed loop.
@@ -206,7 +207,6 @@ def distribution(values: Values, name: str) -> dict[str, Any]:
     return {"name": name, **parameters[name]}
 
 
-PASSWORD_VARIABLES = {MYSQL: "MYSQL_PWD", PGSQL: "PGPASSWORD"}
 IGNORED_BY_POSTGRES = ("40P01", "40001", "23505")
 """Deadlock, failed serialization, duplicate key: sysbench has no option for these."""
 BULK_INSERT = "bulk_insert"
@@ -332,7 +332,7 @@ class Request(NamedTuple):
         Raises:
             Refusal: as for `run_spec`.
         """
-        notes = [*transport(self.values).notes]
+        notes = [*transport(self.values).notes, *port_notes(self.values)]
         test = None if self.script is not None else self.test
         if test is not None and self.values.text("luajit-cmd"):
             notes.append("--luajit-cmd has no effect: there is no LuaJIT to be switched")
@@ -366,15 +366,18 @@ class Request(NamedTuple):
         return fields
 
     def _login(self) -> dict[str, Any]:
-        """Address and account; a typed password wins over the environment's even if empty."""
+        """Address and account; a typed password wins over others even if empty."""
         values, kind = self.values, self.driver()
-        is_typed = values.was_typed(f"{kind}-password")
+        if values.was_typed(f"{kind}-password"):
+            password = values.text(f"{kind}-password")
+        elif kind == PGSQL:
+            password = postgres_password(values)
+        else:
+            password = os.environ.get("MYSQL_PWD", "")
         login = {
             "endpoint": self.address().endpoint,
             "user": values.text(f"{kind}-user"),
-            "password": values.text(f"{kind}-password")
-            if is_typed
-            else os.environ.get(PASSWORD_VARIABLES[kind], ""),
+            "password": password,
             "database": values.text(f"{kind}-db"),
             "trust": TRUST,
         }

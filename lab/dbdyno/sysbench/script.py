@@ -23,7 +23,7 @@ from dbdyno.sysbench.options.command_line import (
     options_help,
 )
 from dbdyno.sysbench.options.table import GLOBAL_TABLE, NOT_OF_1_0, WITHOUT_DATABASE
-from dbdyno.sysbench.options.values import Option, Values, argument_error, fatal
+from dbdyno.sysbench.options.values import Option, Refusal, Values, argument_error, fatal
 from dbdyno.sysbench.request import General, Request, distribution
 from dbdyno.sysbench.target import transport
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple, cast
@@ -300,7 +300,7 @@ class _Script:
         return status(outcome)
 
 
-def _refusal(error: RuntimeError) -> Exception:
+def _refusal(error: RuntimeError) -> Refusal:
     return fatal(str(failure_of(error)["message"]))
 
 
@@ -353,10 +353,22 @@ class _Commands(NamedTuple):
         except (NotBegunError, StillAtWorkError):
             # There is nothing to end; or the script is at work, which `done` would wait for.
             raise
-        except BaseException:
+        except Refusal as refusal:
+            if refusal.to_stderr:
+                raise
+            self._tell(refusal)
             self._done()
-            raise
+            return refusal.exit_status
         return self._done() or ended
 
     def _done(self) -> int:
-        return self.script.call("done") if self.script.defines("done") else 0
+        """Let the script end; as in sysbench an error is printed and fails nothing."""
+        try:
+            return self.script.call("done") if self.script.defines("done") else 0
+        except Refusal as refusal:
+            self._tell(refusal)
+            return 0
+
+    def _tell(self, refusal: Refusal) -> None:
+        for line in refusal.lines:
+            self.output.fatal(line.removeprefix("FATAL: "))

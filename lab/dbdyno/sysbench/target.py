@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 
 from dbdyno.sysbench.options.table import unsupported
 from dbdyno.sysbench.options.values import Values, argument_error, boolean, fatal
@@ -19,13 +21,31 @@ DEFAULT_SOCKETS = (
     "/var/lib/mysql/mysql.sock",
 )
 """Default sockets of the libraries of Debian, MySQL's own builds and Red Hat."""
+DEFAULT_PORT = "3306"
 
 
 class Address(NamedTuple):
-    """The servers' addresses for the engine (one, or a list), and their name in messages."""
+    """The servers' addresses for the engine (one, or a list), and their names in messages."""
 
     endpoint: dict[str, Any] | list[dict[str, Any]]
-    described: str
+    names: tuple[str, ...]
+
+    def named(self, server: str) -> str:
+        """The name of the address that the engine calls `server`; the first if it is not told."""
+        endpoints = self.endpoint if isinstance(self.endpoint, list) else [self.endpoint]
+        called = [_called(endpoint) for endpoint in endpoints]
+        if server in called:
+            return self.names[called.index(server)]
+        count = len(self.names)
+        return self.names[0] if count == 1 else f"{self.names[0]} (the first of {count})"
+
+
+def _called(endpoint: dict[str, Any]) -> str:
+    """An address in the engine's messages."""
+    if "socket" in endpoint:
+        return str(endpoint["socket"])
+    host = endpoint["host"]
+    return f"[{host}]:{endpoint['port']}" if ":" in host else f"{host}:{endpoint['port']}"
 
 
 def address(values: Values) -> Address:
@@ -39,11 +59,21 @@ def address(values: Values) -> Address:
     """
     named = [({"socket": path}, f"socket '{path}'") for path in values.items("mysql-socket")]
     addresses = named or _of_hosts(values.items("mysql-host"), values.items("mysql-port"))
-    endpoints = [endpoint for endpoint, _ in addresses]
-    described = addresses[0][1]
-    if len(addresses) == 1:
-        return Address(endpoints[0], described)
-    return Address(endpoints, f"{described} (the first of {len(addresses)})")
+    endpoints, names = zip(*addresses, strict=True)
+    return Address(endpoints[0] if len(names) == 1 else list(endpoints), names)
+
+
+def port_notes(values: Values) -> list[str]:
+    """A note on a typed port without effect: localhost is a socket, as for MySQL's own clients."""
+    ports = ",".join(values.items("mysql-port"))
+    is_socket = "localhost" in values.items("mysql-host") and not values.items("mysql-socket")
+    is_other = values.text("db-driver") == PGSQL or values.flag("mysql-dry-run")
+    if is_other or not is_socket or ports in ("", DEFAULT_PORT):
+        return []
+    return [
+        f"localhost is the Unix socket {default_socket()}: --mysql-port={ports} has no effect;"
+        " write --mysql-host=127.0.0.1 for TCP"
+    ]
 
 
 def _of_hosts(hosts: Sequence[str], ports: Sequence[str]) -> list[tuple[dict[str, Any], str]]:
@@ -174,12 +204,81 @@ def postgres_address(values: Values) -> Address:
     if not 1 <= port <= 65535:
         raise fatal(f"Invalid value for --pgsql-port: '{port}'. It must be from 1 to 65535.")
     if host and not host.startswith("/"):
-        return Address({"host": host, "port": port}, f"host '{host}', port {port}")
+        return Address({"host": host, "port": port}, (f"host '{host}', port {port}",))
     folders = (host,) if host else _SOCKET_FOLDERS
     paths = [f"{folder}/.s.PGSQL.{port}" for folder in folders]
     there = (path for path in paths if os.path.exists(path))  # noqa: PTH110 - start-up
     path = next(there, paths[0])
-    return Address({"socket": path}, f"socket '{path}'")
+    return Address({"socket": path}, (f"socket '{path}'",))
+
+
+def postgres_password(values: Values) -> str:
+    """The password that was not typed: libpq's variable, else its file; empty without any."""
+    return os.environ.get("PGPASSWORD") or _password_in_file(values)
+
+
+def _password_in_file(values: Values) -> str:
+    """The password in PGPASSFILE, else ~/.pgpass, by libpq's rules.
+
+    A file that others may read is passed over, with a warning. A socket in the usual folder is
+    called localhost there.
+    """
+    usual = os.path.expanduser("~/.pgpass")  # noqa: PTH111 - start-up
+    path = os.environ.get("PGPASSFILE") or usual
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - start-up
+        if not stat.S_ISREG(mode):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            lines = file.read().split("\n")
+    except OSError:
+        return ""
+    if mode & 0o077:
+        _warn(f"{path} is not read for a password, as others may read it: chmod 600 {path}")
+        return ""
+    host = values.text("pgsql-host")
+    host = "localhost" if host in ("", *_SOCKET_FOLDERS) else host
+    user = values.text("pgsql-user")
+    wanted = [host, str(values.integer("pgsql-port")), values.text("pgsql-db") or user, user]
+    for line in lines:
+        fields = [] if line.startswith("#") else _fields(line.rstrip("\r"))
+        named = zip(fields, wanted, strict=False)
+        if len(fields) > len(wanted) and all(_fits(*pair) for pair in named):
+            return _plain(fields[len(wanted)])
+    return ""
+
+
+def _fields(line: str) -> list[str]:
+    """The fields between colons without a backslash before them."""
+    fields = [""]
+    escaped = False
+    for character in line:
+        if character == ":" and not escaped:
+            fields.append("")
+        else:
+            fields[-1] += character
+        escaped = character == "\\" and not escaped
+    return fields
+
+
+def _fits(field: str, wanted: str) -> bool:
+    return field == "*" or _plain(field) == wanted
+
+
+def _plain(field: str) -> str:
+    """A field without the backslashes before its characters."""
+    parts = field.split("\\\\")
+    return "\\".join(part.replace("\\", "") for part in parts)
+
+
+_warned: set[str] = set()
+
+
+def _warn(text: str) -> None:
+    """Print a warning once: a script's command asks for the password several times."""
+    if text not in _warned:
+        _warned.add(text)
+        sys.stderr.write(f"WARNING: {text}\n")
 
 
 def postgres_transport(values: Values) -> dict[str, Any]:

@@ -40,12 +40,16 @@ def helped(*words):
     return {name: match[1] if match else None for name, match in found.items()}
 
 
-def test_every_option_of_sysbench_is_there_with_its_default():
+def test_every_option_of_sysbench_is_there_with_its_default_and_in_its_order():
     ours = {it.name: it.default for it in GLOBAL if it.name not in NOT_OF_1_0}
-    assert ours == helped("--help")
+    theirs = helped("--help")
+    assert ours == theirs
+    assert [*ours] == [*theirs]
 
 
-@pytest.mark.parametrize("test", ["oltp_read_write", *OWN])
+@pytest.mark.parametrize(
+    "test", ["oltp_delete", "oltp_insert", "oltp_point_select", "oltp_read_write", *OWN]
+)
 def test_the_options_of_a_test_are_those_of_sysbench(test):
     ours = {it.name: it.default for it in of_test(test) if it.name not in ADDED_TO_TESTS}
     theirs = helped(test, "help")
@@ -101,7 +105,7 @@ def test_a_postgresql_fails_in_the_words_of_libpq(sysbench, engine):
         "sqlstate": "22012",
         "message": said,
         "server_message": "",
-        "statement": "inserts",
+        "statement": "INSERT INTO sbtest1 (id, k, c, pad) VALUES ($1, $2, $3, $4)",
     }
     assert sysbench("oltp_read_write --db-driver=pgsql --events=1 run") == 1
     assert f"FATAL: PQexecPrepared() failed: 7 {said}" in sysbench.stdout

@@ -48,7 +48,7 @@ pub fn is_full(failure: &Failure) -> bool {
 }
 
 fn is_of_pooler(failure: &Failure) -> bool {
-    WORDS.iter().any(|words| failure.server_message.contains(words))
+    WORDS.iter().any(|words| failure.server_message().contains(words))
 }
 
 impl NamedLimits {
@@ -84,7 +84,7 @@ impl NamedLimits {
     /// The failure with the numbers and the limit to raise in place of general advice.
     #[must_use]
     pub fn explain(&self, failure: Failure, demand: &Demand) -> Failure {
-        let theirs = failure.server_message.as_str();
+        let theirs = failure.server_message();
         let end =
             failure.message.rfind(theirs).map_or(failure.message.len(), |at| at + theirs.len());
         let message = format!("{}; {}", &failure.message[..end], self.remedy(&failure, demand));
@@ -190,12 +190,14 @@ fn open_now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ServerPart;
 
     fn refusal(code: Option<u16>, sqlstate: &str, words: &str) -> Failure {
+        let part = ServerPart { server_message: words.to_owned(), ..ServerPart::default() };
         Failure {
             code,
             sqlstate: sqlstate.to_owned(),
-            server_message: words.to_owned(),
+            server: Some(Box::new(part)),
             ..Failure::new("connect", format!("a:1: found {words}; try fewer connections"))
         }
     }

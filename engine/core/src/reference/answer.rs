@@ -67,7 +67,7 @@ impl Answers {
     }
 
     pub(super) fn error(&mut self, code: u16, sqlstate: [u8; 5], message: String) {
-        response::ServerError { code, sqlstate, message }.write(&mut self.out, &mut 1);
+        response::ServerError::new(code, sqlstate, message).write(&mut self.out, &mut 1);
     }
 
     /// Encodes the answer to a statement: rows or OK, by its first words.

@@ -41,8 +41,7 @@ pub(super) fn take(
             Files::HangsAfter(limit) if bytes > limit => thread::sleep(Duration::from_secs(60)),
             Files::RefusesAfter(limit) if bytes > limit => {
                 let message = "The table 'sbtest1' is full".to_owned();
-                ServerError { code: 1114, sqlstate: *b"HY000", message }
-                    .write(&mut answers.out, &mut sequence);
+                ServerError::new(1114, *b"HY000", message).write(&mut answers.out, &mut sequence);
                 return Ok(());
             }
             _ => {}

@@ -68,7 +68,7 @@ fn verdict(accepted: bool, mut sequence: u8) -> Vec<u8> {
         ok.write(&mut out, &mut sequence);
     } else {
         let message = "Access denied: the reference server knows one user and one password".into();
-        ServerError { code: 1045, sqlstate: *b"28000", message }.write(&mut out, &mut sequence);
+        ServerError::new(1045, *b"28000", message).write(&mut out, &mut sequence);
     }
     out
 }

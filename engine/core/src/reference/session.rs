@@ -55,7 +55,7 @@ pub(super) fn serve(shared: &Shared, connection_id: u32, socket: Socket) -> io::
 pub(super) fn refuse(mut socket: Socket) -> io::Result<()> {
     let message = "Too many connections".to_owned();
     let mut out = Vec::new();
-    ServerError { code: 1040, sqlstate: *b"08004", message }.write(&mut out, &mut 0);
+    ServerError::new(1040, *b"08004", message).write(&mut out, &mut 0);
     socket.write_all(&out)
 }
 
@@ -160,12 +160,8 @@ impl Session<'_> {
             return None;
         }
         let number = self.shared.failable.fetch_add(1, Ordering::SeqCst) + 1;
-        let (code, sqlstate, message) = (fail.code, fail.sqlstate, fail.message.clone());
-        number.is_multiple_of(fail.every_nth_statement.max(1)).then_some(ServerError {
-            code,
-            sqlstate,
-            message,
-        })
+        let error = ServerError::new(fail.code, fail.sqlstate, fail.message.clone());
+        number.is_multiple_of(fail.every_nth_statement.max(1)).then_some(error)
     }
 
     fn spoil(&mut self, malformed: Malformed, binary: bool) -> io::Result<()> {

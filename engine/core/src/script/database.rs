@@ -4,12 +4,12 @@
 //! which sends the same packets and fills in the same answers.
 
 use super::connections::{Connections, Database, Open, Prepared, place};
-use super::log::Log;
+use super::log::{Log, lines_of_refusal, lines_of_unreachable, named};
 use super::protocol::{self, ScriptSession};
-use super::results::ResultSpan;
+use super::results::{ResultSpan, columns_of_postgres};
 use super::task::{Happened, Happening, Op, SqlConnection, SqlResult, Task};
 use crate::driver::Driver;
-use crate::error::{CANNOT_CONNECT, CONNECTION_LOST, ErrorCode, Failure};
+use crate::error::{CONNECTION_LOST, ErrorCode, Failure};
 use crate::record::recorder::Answer;
 use crate::session::{Endpoint, Refusal};
 use crate::time::clock::Clock;
@@ -26,10 +26,6 @@ use std::time::{Duration, Instant};
 
 /// Error of a statement the server cannot prepare: it is then sent as text.
 const NOT_PREPARABLE: u16 = 1295;
-/// Error of MySQL's client library for an unknown host name, and the words of the system's look-up
-/// for it. PostgreSQL's library has its own words, with an end of line.
-const UNKNOWN_HOST: u16 = 2005;
-const NO_SUCH_NAME: &str = "failed to lookup address information";
 /// Delay until a held reply notices the end of the run.
 const LOOK: Duration = Duration::from_millis(50);
 /// Delay between two attempts to reconnect.
@@ -37,6 +33,8 @@ const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Value of a task's `phase` while events run.
 const EVENTS: u32 = 1;
+/// The same while `thread_done` runs.
+pub(super) const DONE: u32 = 2;
 
 const IGNORABLE: u32 = 1;
 const FATAL: u32 = 2;
@@ -189,33 +187,13 @@ fn connect(host: &mut Caller) -> bool {
 }
 
 fn tell_unreachable(host: &Caller, endpoint: &Endpoint, failure: &Failure) {
-    if host.connections.database.is_over.load(Ordering::Relaxed) {
+    let Database { spec, is_over, .. } = &*host.connections.database;
+    if is_over.load(Ordering::Relaxed) {
         return; // given up with the run, not unreachable
     }
-    let place = match endpoint {
-        Endpoint::Tcp { host, port } => format!("host '{host}', port {port}"),
-        Endpoint::Unix { path } => format!("socket '{path}'"),
-    };
-    let (code, words) = match (failure.code, endpoint) {
-        (Some(code), _) => (code, failure.server_message.clone()),
-        (None, Endpoint::Tcp { host, .. }) if failure.message.contains(NO_SUCH_NAME) => {
-            (UNKNOWN_HOST, format!("Unknown MySQL server host '{host}' (0)"))
-        }
-        (None, Endpoint::Tcp { .. }) => (CANNOT_CONNECT, failure.message.clone()),
-        (None, Endpoint::Unix { .. }) => (CANNOT_CONNECT - 1, failure.message.clone()),
-    };
-    if host.connections.database.spec.driver == Driver::Pgsql {
-        let words = match (endpoint, failure.message.split_once(NO_SUCH_NAME)) {
-            (Endpoint::Tcp { host, .. }, Some((_, why))) => {
-                format!("could not translate host name \"{host}\" to address{why}\n")
-            }
-            _ => words,
-        };
-        host.log.line(0, &format!("Connection to database failed: {words}"));
-        return;
+    for line in lines_of_unreachable(spec.driver, endpoint, failure) {
+        host.log.line(0, &line);
     }
-    host.log.line(0, &format!("unable to connect to MySQL server on {place}, aborting..."));
-    host.log.line(0, &format!("error {code}: {words}"));
 }
 
 fn reconnect(host: &mut Caller) -> bool {
@@ -304,15 +282,17 @@ fn exchange(host: &mut Caller) -> bool {
         Err(Refusal::Lost(why)) => {
             // The rest of its answer would be read as the next answer.
             host.connections.open[number].session = None;
-            let message = format!("Lost connection to the server during query: {why}");
-            refused_blocking(host, asked_ns, &lost(message))
+            let error = lost(host, Some(&why));
+            refused_blocking(host, asked_ns, &error)
         }
     }
 }
 
 /// The error of a lost connection, as a script sees it.
-pub(super) fn lost(message: String) -> ServerError {
-    ServerError { code: CONNECTION_LOST, sqlstate: *b"HY000", message }
+pub(super) fn lost(host: &Caller, why: Option<&str>) -> ServerError {
+    let words = host.connections.database.spec.driver.words_of_loss();
+    let message = why.map_or_else(|| words.to_owned(), |why| format!("{words}: {why}"));
+    ServerError::new(CONNECTION_LOST, *b"HY000", message)
 }
 
 /// Sends a ROLLBACK on PostgreSQL, as sysbench does: after an ignored error it accepts no other
@@ -432,10 +412,15 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     if open.more > 0 {
         open.go_to_result(host.connections.database.spec.driver, 0);
     }
+    let is_postgres = host.connections.database.spec.driver == Driver::Pgsql;
+    if reply == Reply::Binary && is_postgres {
+        // Its columns were told when it was prepared.
+        open.result.columns = columns_of_postgres(&open.reply).unwrap_or(open.result.columns);
+    }
     let shown = &mut host.connections.shown[place(asked.number)];
     show_result(&mut host.task, open, shown);
-    if reply == Reply::Binary {
-        shown.nfields = 0;
+    if reply == Reply::Binary && !is_postgres {
+        shown.nfields = 0; // sysbench cannot read these rows
     }
 }
 
@@ -477,7 +462,7 @@ fn next_result(host: &mut Caller) {
 /// Fills in an error of the server. True if the script may go on undisturbed: the statement cannot
 /// be prepared, and is sent as text from now on.
 pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
-    let ServerError { code, sqlstate, message } = error;
+    let ServerError { code, sqlstate, message, .. } = error;
     let asked = connection(host);
     let is_prepare = host.task.op() == Some(Op::Prepare);
     if is_prepare && *code == NOT_PREPARABLE {
@@ -487,7 +472,6 @@ pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
     host.task.failed = 1;
     let Database { spec, is_over, .. } = &*host.connections.database;
     let is_ignorable = !is_prepare && spec.ignore_errors.contains(ErrorCode::of(error));
-    let is_postgres = spec.driver == Driver::Pgsql;
     let open = &mut host.connections.open[place(asked.number)];
     asked.error = if is_ignorable { IGNORABLE } else { FATAL };
     asked.sql_errno = i32::from(*code);
@@ -495,23 +479,12 @@ pub(super) fn refused(host: &mut Caller, error: &ServerError) -> bool {
     open.message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     asked.sql_state = open.sql_state.as_ptr();
     asked.sql_errmsg = open.message.as_ptr();
-    if !is_ignorable && !is_prepare && !is_over.load(Ordering::Relaxed) {
-        let (call, sql) = match host.task.op() {
-            Some(Op::Execute) => {
-                // SAFETY: Lua holds the statement while it waits for the answer.
-                let id = unsafe { &*host.task.statement }.id as usize;
-                let sql = open.statements.get(id).map_or(&b""[..], |one| &one.sql[..]);
-                (if is_postgres { "PQexecPrepared()" } else { "mysql_stmt_execute()" }, sql)
-            }
-            _ => (if is_postgres { "PQexec()" } else { "mysql_drv_query()" }, host.task.text()),
-        };
-        let sql = String::from_utf8_lossy(sql);
-        if is_postgres {
-            host.log.line(0, &format!("{call} failed: 7 {message}"));
-            host.log.line(0, &format!("failed query was: {sql}"));
-        } else {
-            let why = format!("{call} returned error {code} ({message}) for query '{sql}'");
-            host.log.line(0, &why);
+    if !is_ignorable && !is_over.load(Ordering::Relaxed) {
+        for line in lines_of_refusal(&host.task, open, spec.driver, error) {
+            host.log.line(0, &line);
+        }
+        if spec.endpoint.are_several() {
+            host.log.line(0, &format!("the server was {}", named(&open.endpoint)));
         }
     }
     false

@@ -36,7 +36,7 @@ impl ScriptSession {
         match self {
             Self::Mysql(session) => session.exchange_keeping(request, reply.into(), kept),
             Self::Pgsql(session) => {
-                let kept = (reply == Reply::Text).then_some(kept);
+                let kept = (reply != Reply::Prepare).then_some(kept);
                 session.exchange_keeping(request, kept).map(|done| (done, 0))
             }
         }
@@ -62,6 +62,14 @@ pub(super) fn write_preparation(
     match driver {
         Driver::Mysql => command::statement_prepare(out, sql),
         Driver::Pgsql => message::preparation(out, id, with_numbers(sql), types),
+    }
+}
+
+/// The text of a statement that is prepared, as the server gets it.
+pub(super) fn as_prepared(driver: Driver, sql: &[u8]) -> Vec<u8> {
+    match driver {
+        Driver::Mysql => sql.to_vec(),
+        Driver::Pgsql => with_numbers(sql),
     }
 }
 

@@ -78,6 +78,12 @@ pub(super) fn next_row(reply: &[u8], mut at: usize) -> Option<(&[u8], usize)> {
     }
 }
 
+/// The number of columns in an answer with rows; PostgreSQL tells no names of a prepared statement's.
+pub(super) fn columns_of_postgres(reply: &[u8]) -> Option<usize> {
+    let (row, _) = next_row(reply, 0)?;
+    row.first_chunk().map(|count| usize::from(u16::from_be_bytes(*count)))
+}
+
 /// Type and payload of PostgreSQL's message at `at`, and the start of the next.
 fn message_at(bytes: &[u8], at: usize) -> Option<(u8, &[u8], usize)> {
     let &[kind, a, b, c, d] = bytes.get(at..)?.first_chunk()?;
@@ -119,6 +125,8 @@ mod tests {
         let (row, behind) = next_row(&out, 0).expect("a row");
         assert_eq!(message::row(row), Some(vec![Some(&b"x"[..])]));
         assert_eq!(next_row(&out, behind), None);
+        assert_eq!(columns_of_postgres(&out), Some(1));
+        assert_eq!(columns_of_postgres(&out[second..]), None);
         for end in 0..out.len() {
             assert!(all(|at| result_of_postgres_at(&out[..end], at)).len() <= 2);
         }

@@ -2,12 +2,13 @@
 //! makes the next request, until its event is over.
 
 use super::connections::HandedOver;
-use super::database;
+use super::database::{self, Caller};
 use super::stack::{CameBack, Thread};
 use super::state::Common;
 use super::state::State;
 use super::task::{Happened, Op};
 use super::{common, failure, ready};
+use crate::driver::Driver;
 use crate::error::Failure;
 use crate::random::{Random, Seeding};
 use crate::spec::ScriptSpec;
@@ -145,12 +146,16 @@ impl ScriptThread {
         self.state.host.caller.task.parted != 0
     }
 
-    /// Buffer for the bytes of the answer, if the script may read them.
+    /// Buffer for the bytes of the answer, if the script may read them: all but the rows of MySQL's
+    /// prepared statements.
     pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
-        if self.reply != Reply::Text {
-            return None;
-        }
-        self.looped.map(|number| self.state.host.caller.connections.reply(number))
+        let connections = &mut self.state.host.caller.connections;
+        let is_read = match self.reply {
+            Reply::Text => true,
+            Reply::Binary => connections.database.spec.driver == Driver::Pgsql,
+            Reply::Prepare | Reply::Rollback => false,
+        };
+        self.looped.filter(|_| is_read).map(|number| connections.reply(number))
     }
 
     /// Takes the next action outside the loop; `None` after the last.
@@ -202,8 +207,8 @@ impl ScriptThread {
                 (asked.number, asked.is_open) = (number, 1);
                 asked.session += 1;
                 if *was_lost {
-                    let message = "Lost connection to the server during query".to_owned();
-                    database::refused(host, &database::lost(message));
+                    let error = database::lost(host, None);
+                    database::refused(host, &error);
                 }
             }
             Reaction::GoesOn => host.task.goes_on = 1,
@@ -244,11 +249,17 @@ impl ScriptThread {
                 if self.given_up().load(Ordering::Relaxed) {
                     return Next::GivenUp;
                 }
+                let Caller { task, log, .. } = &self.state.host.caller;
                 let function = ["thread_init", "thread_run", "thread_done"]
-                    .get(self.state.host.caller.task.phase as usize)
+                    .get(task.phase as usize)
                     .copied()
                     .unwrap_or("thread_run");
-                return Next::Fails(failure(&format!("`{function}' function failed: {raised}")));
+                let words = format!("`{function}' function failed: {raised}");
+                if task.phase == database::DONE {
+                    log.line(0, &words); // the run is good, as in sysbench
+                    return Next::Leaves;
+                }
+                return Next::Fails(failure(&words));
             }
         }
         let task = &self.state.host.caller.task;

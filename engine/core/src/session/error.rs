@@ -10,7 +10,7 @@ use dbdyno_wire::postgres;
 
 use super::timeouts::WaitEnd;
 use super::{Endpoint, Login};
-use crate::error::{ErrorCode, Failure};
+use crate::error::{ErrorCode, Failure, ServerPart};
 use crate::session::link::LinkError;
 use crate::session::tls::TlsProblem;
 
@@ -250,11 +250,18 @@ impl SessionError {
     /// The failure of `stage`: the server could not be reached, or refused `statement`.
     #[must_use]
     pub fn into_failure(self, stage: &'static str, statement: &str) -> Failure {
+        let of_postgres = self.problem.postgres_error();
+        let part = ServerPart {
+            server: self.endpoint.clone(),
+            server_message: self.server_message().unwrap_or_default().to_owned(),
+            client_message: of_postgres
+                .map_or_else(String::new, |error| error.in_words_of_libpq(statement)),
+        };
         Failure {
             code: self.server_code(),
             sqlstate: self.sqlstate().unwrap_or_default(),
-            server_message: self.server_message().unwrap_or_default().to_owned(),
             statement: statement.to_owned(),
+            server: Some(Box::new(part)),
             ..Failure::new(stage, self.to_string())
         }
     }
@@ -288,7 +295,8 @@ fn hint(problem: &Problem) -> String {
 fn advice_for_code(code: u16) -> Option<&'static str> {
     Some(match code {
         1045 | 1698 => {
-            "another user or password, granting this host access, or TLS if the account requires it"
+            "another user or password, granting this host access, or TLS if the account requires it \
+             (--mysql-ssl=on, ?ssl-mode=REQUIRED), as caching_sha2_password on TiDB does"
         }
         1044 => "granting the user this database",
         1049 => "creating the database first",
@@ -305,6 +313,19 @@ fn advice_for_code(code: u16) -> Option<&'static str> {
     })
 }
 
+/// States of a prepared statement that is there already, or not there any more, as a pooler has given
+/// the session to another client in between.
+const POOLED_TWICE: &[u8; 5] = b"42P05";
+/// See [`POOLED_TWICE`].
+const POOLED_AWAY: &[u8; 5] = b"26000";
+
+/// A remedy for an error in the middle of a run, if there is advice.
+#[must_use]
+pub fn advice_in_run(error: &ServerError) -> Option<&'static str> {
+    let state = Some(&error.sqlstate).filter(|_| error.code == 0);
+    state.filter(|&one| one == POOLED_TWICE || one == POOLED_AWAY).and_then(advice_for_state)
+}
+
 fn advice_for_state(sqlstate: &[u8; 5]) -> Option<&'static str> {
     Some(match sqlstate {
         b"28P01" => "another user or password",
@@ -313,6 +334,10 @@ fn advice_for_state(sqlstate: &[u8; 5]) -> Option<&'static str> {
         b"42501" => "granting the user this right, or a database that the user owns",
         b"53300" => "fewer connections, or raise max_connections and start the server again",
         b"0A000" | b"08P01" => "a PostgreSQL itself in place of a pooler before it",
+        POOLED_TWICE | POOLED_AWAY => {
+            "statements as text (--db-ps-mode=disable, --no-prepared): a pooler in transaction mode passes \
+             prepared statements between sessions"
+        }
         _ => return None,
     })
 }

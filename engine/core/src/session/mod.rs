@@ -31,7 +31,7 @@ use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
 pub use self::endpoint::{Endpoint, Login, Transport, Trust};
 use self::error::Problem;
-pub use self::error::{SessionError, Trouble};
+pub use self::error::{SessionError, Trouble, advice_in_run};
 pub use self::load::FILE_NAME;
 pub use self::postgres::PostgresSession;
 use self::socket::Socket;

@@ -82,9 +82,8 @@ pub(super) fn told(outcome: postgres::scanner::Outcome) -> Outcome {
     match outcome {
         postgres::scanner::Outcome::Done(summary) => Outcome::Done(summary),
         postgres::scanner::Outcome::Failed(error) => Outcome::Failed(ServerError {
-            code: 0,
-            sqlstate: error.sqlstate,
-            message: error.message,
+            of_postgres: Some(Box::new(error.clone())),
+            ..ServerError::new(0, error.sqlstate, error.message)
         }),
     }
 }

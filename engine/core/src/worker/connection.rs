@@ -4,23 +4,28 @@
 //! packets of its event, so ten thousand fit into a thread.
 
 use crate::driver::Driver;
-use crate::error::Failure;
+use crate::error::{CONNECTION_LOST, Failure, ServerPart};
 use crate::opening::Opened;
 use crate::record::run_record::Share;
 use crate::script::{Happened, Next, Reaction, ScriptThread};
-use crate::session::Endpoint;
 use crate::session::link::{Link, LinkError, keep};
 use crate::session::replies::Replies;
+use crate::session::{Endpoint, advice_in_run};
 use crate::time::clock::Clock;
 use crate::workload::event::{Event, Reply, StatementKind, Step};
 use crate::workload::{Client, Workload};
 use dbdyno_wire::kept::Kept;
+use dbdyno_wire::mysql::command::Command;
+use dbdyno_wire::mysql::packet::HEADER_LENGTH;
 use dbdyno_wire::mysql::scanner::{Outcome, ServerError};
 use dbdyno_wire::postgres::message;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// Most bytes of a statement repeated in a failure; a bulk insert has half a megabyte.
+const SQL_LENGTH_MAX: usize = 1000;
 
 /// A connection after its login.
 pub struct Connection {
@@ -116,9 +121,64 @@ impl Connection {
     #[must_use]
     pub fn placed(&self, failure: Failure) -> Failure {
         match &self.place {
-            Some(place) => Failure { message: format!("{place}: {}", failure.message), ..failure },
+            Some(place) => {
+                let mut part = failure.server.unwrap_or_default();
+                part.server = place.to_string();
+                let message = format!("{place}: {}", failure.message);
+                Failure { message, server: Some(part), ..failure }
+            }
             None => failure,
         }
+    }
+
+    /// The failure of a statement that the server has refused.
+    pub(super) fn refusal(&self, error: &ServerError, workload: &dyn Workload) -> Failure {
+        let server_message = error.message.clone();
+        let advice = advice_in_run(error).map_or_else(String::new, |it| format!("; try {it}"));
+        self.placed(Failure {
+            code: (error.code > 0).then_some(error.code),
+            sqlstate: String::from_utf8_lossy(&error.sqlstate).into_owned(),
+            statement: self.sql(workload),
+            server: Some(Box::new(ServerPart { server_message, ..ServerPart::default() })),
+            ..Failure::new("run", format!("{}{advice}", error.message))
+        })
+    }
+
+    /// The failure of a connection lost before the reply to its statement.
+    pub(super) fn loss(&self, workload: &dyn Workload, why: &str) -> Failure {
+        let driver = match self.replies {
+            Replies::Mysql(_) => Driver::Mysql,
+            Replies::Pgsql(_) => Driver::Pgsql,
+        };
+        Failure {
+            code: Some(CONNECTION_LOST),
+            statement: self.sql(workload),
+            ..Failure::new("run", format!("{}: {why}", driver.words_of_loss()))
+        }
+    }
+
+    /// The SQL of the statement in flight, or answered last, as it was prepared or sent; a script
+    /// tells its own.
+    pub(super) fn sql(&self, workload: &dyn Workload) -> String {
+        let step = self.statement();
+        let packet = self.event.packet(self.step);
+        let (text, id) = match &self.replies {
+            Replies::Mysql(_) => match packet.get(HEADER_LENGTH..).map(Command::parse) {
+                Some(Ok(Command::Query(text))) => (Some(text), None),
+                Some(Ok(Command::Execute(id, _))) => (None, Some(id)),
+                _ => (None, None),
+            },
+            Replies::Pgsql(_) => (message::text_of(packet), message::executed_by(packet)),
+        };
+        let prepared = || {
+            let place = self.client.statement_ids.iter().position(|&one| Some(one) == id)?;
+            workload.statements().get(place).map(|one| one.sql.clone())
+        };
+        let sent = text.filter(|_| !self.is_scripted());
+        let shown = |text: &[u8]| {
+            String::from_utf8_lossy(&text[..text.len().min(SQL_LENGTH_MAX)]).into_owned()
+        };
+        sent.map(shown).or_else(prepared).unwrap_or_else(|| step.kind.name().to_owned())
     }
 
     /// Draws another event, due at `due_ns`. Its first packet is the next request; false if it has

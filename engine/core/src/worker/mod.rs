@@ -184,16 +184,15 @@ impl<'a, R: Reactor> Worker<'a, R> {
             }
             return Ok(None);
         }
-        let lost =
-            |why: &str| Err(Failure::connection_lost(connection.statement().kind.name(), why));
+        let workload = self.orders.workload;
+        let lost = |why: &str| Err(connection.loss(workload, why));
         match arrival.kind {
             ArrivalKind::Bytes => {
                 connection.feed(self.reactor.bytes(arrival)).map_err(|error| match error {
                     // Numbered on behind the last reply: the server's parting message, read after
                     // the next request was sent.
                     LinkError::Frames(FrameError::Sequence { .. }) => {
-                        let name = connection.statement().kind.name();
-                        Failure::connection_lost(name, &error.to_string())
+                        connection.loss(workload, &error.to_string())
                     }
                     _ => {
                         let why = format!("the server's reply breaks the protocol: {error}");
@@ -330,8 +329,8 @@ impl<'a, R: Reactor> Worker<'a, R> {
     fn send_first(&mut self, slot: usize) -> Result<(), Failure> {
         let connection = &self.connections[slot];
         if connection.is_gone() {
-            let name = connection.statement().kind.name();
-            return self.lost(slot, Failure::connection_lost(name, "it was closed at rest"));
+            let failure = connection.loss(self.orders.workload, "it was closed at rest");
+            return self.lost(slot, failure);
         }
         self.send(slot)
     }

@@ -82,14 +82,7 @@ impl<R: Reactor> Worker<'_, R> {
         let connection = &self.connections[slot];
         let code = ErrorCode::of(error);
         let is_ignored = self.orders.ignored.contains(code);
-        let failure = || {
-            connection.placed(Failure {
-                code: (error.code > 0).then_some(error.code),
-                sqlstate: String::from_utf8_lossy(&error.sqlstate).into_owned(),
-                statement: connection.statement().kind.name().to_owned(),
-                ..Failure::new("run", &*error.message)
-            })
-        };
+        let failure = || connection.refusal(error, self.orders.workload);
         if is_ignored && code.is_loss() {
             let failure = failure();
             let code = failure.code.or(Some(CONNECTION_LOST));

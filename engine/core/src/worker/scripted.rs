@@ -28,7 +28,9 @@ impl<R: Reactor> Worker<'_, R> {
         let next = self.connections[slot].follow(reaction);
         match self.drawn(slot, next)? {
             Drawn::Request if self.connections[slot].is_gone() => {
-                self.lost(slot, Failure::connection_lost("query", "it was closed at rest"))
+                let workload = self.orders.workload;
+                let failure = self.connections[slot].loss(workload, "it was closed at rest");
+                self.lost(slot, failure)
             }
             Drawn::Request => {
                 self.connections[slot].asked_ns = self.reactor.now_ns(&self.orders.clock);

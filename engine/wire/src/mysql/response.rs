@@ -112,9 +112,17 @@ pub struct ServerError {
     pub sqlstate: [u8; 5],
     /// The server's own words.
     pub message: String,
+    /// All that PostgreSQL tells; `None` from MySQL.
+    pub of_postgres: Option<Box<crate::postgres::message::ServerError>>,
 }
 
 impl ServerError {
+    /// An error of MySQL.
+    #[must_use]
+    pub const fn new(code: u16, sqlstate: [u8; 5], message: String) -> Self {
+        Self { code, sqlstate, message, of_postgres: None }
+    }
+
     /// Reads ERR.
     ///
     /// # Errors
@@ -129,7 +137,7 @@ impl ServerError {
             sqlstate = cursor.array("SQLSTATE")?;
         }
         let message = String::from_utf8_lossy(cursor.rest()).into_owned();
-        Ok(Self { code, sqlstate, message })
+        Ok(Self::new(code, sqlstate, message))
     }
 
     /// Appends ERR.
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_error_is_read_as_it_was_written() {
-        let error = ServerError { code: 1213, sqlstate: *b"40001", message: "Deadlock".into() };
+        let error = ServerError::new(1213, *b"40001", "Deadlock".into());
         let read = ServerError::parse(&payload(|out, number| error.write(out, number)));
         assert_eq!(read, Ok(error));
     }

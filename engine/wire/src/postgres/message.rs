@@ -179,6 +179,10 @@ pub struct ServerError {
     pub severity: String,
     /// The server's own words.
     pub message: String,
+    /// Place of the error in the statement, in characters from 1; 0 if the server tells none.
+    pub position: u32,
+    /// Further words as lines of PostgreSQL's client library: detail, hint and context.
+    pub more: String,
 }
 
 impl fmt::Display for ServerError {
@@ -200,6 +204,7 @@ impl ServerError {
     #[must_use]
     pub fn parse(payload: &[u8]) -> Self {
         let mut error = Self { sqlstate: *b"XX000", ..Self::default() };
+        let mut more = [const { String::new() }; 3];
         for field in payload.split(|&byte| byte == 0) {
             let Some((&kind, text)) = field.split_first() else { break };
             let words = || String::from_utf8_lossy(text).into_owned();
@@ -212,27 +217,89 @@ impl ServerError {
                 b'V' => error.severity = words(),
                 b'S' if error.severity.is_empty() => error.severity = words(),
                 b'M' => error.message = words(),
+                b'P' => error.position = words().parse().unwrap_or_default(),
+                b'D' => more[0] = format!("DETAIL:  {}\n", words()),
+                b'H' => more[1] = format!("HINT:  {}\n", words()),
+                b'W' => more[2] = format!("CONTEXT:  {}\n", words()),
                 _ => {}
             }
         }
+        error.more = more.concat();
         error
     }
 
-    /// Appends the error as a server does.
+    /// Appends the error as a server does, without the further words.
     pub fn write(&self, out: &mut Vec<u8>) {
+        let position = if self.position > 0 { self.position.to_string() } else { String::new() };
         message(out, Some(b'E'), |out| {
-            let fields: [(u8, &[u8]); 3] = [
+            let fields: [(u8, &[u8]); 4] = [
                 (b'V', self.severity.as_bytes()),
                 (b'C', &self.sqlstate),
                 (b'M', self.message.as_bytes()),
+                (b'P', position.as_bytes()),
             ];
-            for (kind, words) in fields {
+            for (kind, words) in fields.into_iter().filter(|(_, words)| !words.is_empty()) {
                 out.push(kind);
                 text(out, words);
             }
             out.push(0);
         });
     }
+
+    /// The error as PostgreSQL's client library prints it, each line with its end: severity and
+    /// message, the place in `sql`, detail, hint and context.
+    #[must_use]
+    pub fn in_words_of_libpq(&self, sql: &str) -> String {
+        let mut text = format!("{}:  {}\n", self.severity, self.message);
+        if let Some(index) = (self.position as usize).checked_sub(1) {
+            text += &place_in(sql, index);
+        }
+        text += &self.more;
+        text
+    }
+}
+
+/// Most characters shown of the line with an error, and characters kept behind its place.
+const LINE_LENGTH_MAX: usize = 60;
+const LENGTH_BEHIND: usize = 10;
+
+/// The line of `sql` with the character `index`, and a caret below that; empty beyond the end.
+fn place_in(sql: &str, index: usize) -> String {
+    let characters: Vec<char> = sql.chars().collect();
+    let Some((before, behind)) = characters.split_at_checked(index) else { return String::new() };
+    let ends = |one: &char| matches!(one, '\n' | '\r');
+    let ended = String::from_iter(before).replace("\r\n", "\n").matches(['\n', '\r']).count();
+    let mut start = before.iter().rposition(ends).map_or(0, |last| last + 1);
+    let mut end = behind.iter().position(ends).map_or(characters.len(), |next| index + next);
+    let (mut left, mut right) = ("", "");
+    if end - start > LINE_LENGTH_MAX {
+        let is_near = index + LENGTH_BEHIND <= start + LINE_LENGTH_MAX;
+        let most = if is_near { start + LINE_LENGTH_MAX } else { index + LENGTH_BEHIND };
+        if most < end {
+            (end, right) = (most, "...");
+        }
+        if end - start > LINE_LENGTH_MAX {
+            (start, left) = (end - LINE_LENGTH_MAX, "...");
+        }
+    }
+    let head = format!("LINE {}: {left}", ended + 1);
+    let caret = head.len() + index - start;
+    let line = String::from_iter(&characters[start..end]).replace('\t', " ");
+    format!("{head}{line}{right}\n{:caret$}^\n", "")
+}
+
+/// The text of a request that [`query`] has written; `None` for any other.
+#[must_use]
+pub fn text_of(request: &[u8]) -> Option<&[u8]> {
+    request.strip_prefix(b"Q")?.get(HEADER_LENGTH - 1..)?.strip_suffix(&[0])
+}
+
+/// The statement run by a request that [`execution`] has written; `None` for any other.
+#[must_use]
+pub fn executed_by(request: &[u8]) -> Option<u32> {
+    let names = request.strip_prefix(b"B")?.get(HEADER_LENGTH - 1..)?;
+    let name = names.strip_prefix(b"\0s")?.split(|&byte| byte == 0).next()?;
+    str::from_utf8(name).ok()?.parse().ok()
 }
 
 /// The values of a row, NULL as `None`; for a truncated payload of DataRow, `None` as a whole.
@@ -321,10 +388,54 @@ mod tests {
             sqlstate: *b"40P01",
             severity: "ERROR".into(),
             message: "deadlock detected".into(),
+            position: 7,
+            more: String::new(),
         };
         let bytes = written(|out| error.write(out));
         assert_eq!(ServerError::parse(&bytes[HEADER_LENGTH..]), error);
         assert_eq!(error.to_string(), "ERROR: deadlock detected (40P01)");
         assert_eq!(ServerError::parse(b"").sqlstate, *b"XX000");
+    }
+
+    #[test]
+    fn a_request_tells_its_text_or_its_statement() {
+        let text = written(|out| query(out, "BEGIN"));
+        let run = written(|out| execution(out, 42, &[Parameter::BigInt(1)]));
+        let other = written(|out| preparation(out, 1, "SELECT 1", &[]));
+        let told = |bytes| (text_of(bytes), executed_by(bytes));
+        assert_eq!(told(&text), (Some(&b"BEGIN"[..]), None));
+        assert_eq!(told(&run), (None, Some(42)));
+        assert_eq!((told(&other), told(b"")), ((None, None), (None, None)));
+    }
+
+    /// As libpq 15.18 prints errors of a server, at the beginning, in the middle and at the end of
+    /// long lines.
+    #[test]
+    fn an_error_points_to_its_place_as_in_libpq() {
+        let at = |position, sql: &str| {
+            let (severity, message) = ("ERROR".to_owned(), "no".to_owned());
+            ServerError { severity, message, position, ..ServerError::default() }
+                .in_words_of_libpq(sql)
+        };
+        assert_eq!(at(0, "SELECT 1"), "ERROR:  no\n");
+        assert_eq!(
+            at(15, "SELECT c FROM x WHERE id=$1"),
+            "ERROR:  no\nLINE 1: SELECT c FROM x WHERE id=$1\n                      ^\n"
+        );
+        assert_eq!(at(14, "SELECT\r\n1\n\tö x"), "ERROR:  no\nLINE 3:  ö x\n           ^\n");
+        assert_eq!(at(9, "SELECT 1"), "ERROR:  no\nLINE 1: SELECT 1\n                ^\n");
+        assert_eq!(at(10, "SELECT 1"), "ERROR:  no\n");
+        let (before, behind) = ("a".repeat(100), "b".repeat(100));
+        let long = format!("{before}X{behind}");
+        let shown = |line: &str, caret: usize| {
+            format!("ERROR:  no\nLINE 1: {line}\n{:width$}^\n", "", width = 8 + caret)
+        };
+        assert_eq!(at(1, &long), shown(&format!("{}...", "a".repeat(60)), 0));
+        let middle = format!("...{}X{}...", "a".repeat(50), "b".repeat(9));
+        assert_eq!(at(101, &long), shown(&middle, 53));
+        assert_eq!(at(201, &long), shown(&format!("...{}", "b".repeat(60)), 62));
+        let error = ServerError::parse(b"VERROR\0Hh\0Mno\0Dd\0Wc\0\0");
+        let words = "ERROR:  no\nDETAIL:  d\nHINT:  h\nCONTEXT:  c\n";
+        assert_eq!(error.in_words_of_libpq(""), words);
     }
 }

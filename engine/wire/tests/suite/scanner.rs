@@ -26,7 +26,7 @@ fn several(results: u32, affected_rows: u64, rows: u64, columns: u64, bytes: &[u
 }
 
 fn deadlock() -> ServerError {
-    ServerError { code: 1213, sqlstate: *b"40001", message: "Deadlock found".into() }
+    ServerError::new(1213, *b"40001", "Deadlock found".into())
 }
 
 struct Writer {

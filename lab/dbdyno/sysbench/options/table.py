@@ -1,8 +1,8 @@
 """The one table of options: name, type, default and description of everything dbdyno supports.
 
-Names, types and defaults are sysbench 1.0.20's, and what 1.1 added; `compat` says what differs
-there. Numeric options of the workloads are DOUBLE as in sysbench, where every number of a Lua
-script is one.
+Names, types, defaults and order are sysbench 1.0.20's, and what 1.1 added; `compat` says what
+differs there. Numeric options of the workloads are DOUBLE as in sysbench, where every number of a
+Lua script is one.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ time                INT    10      stop after this many seconds; 0 for no limit
 warmup-time         INT    0       run this many seconds before anything is counted (sysbench 1.1)
 forced-shutdown     STRING off     how long events in flight may outlast --time {off,N,N%}; N in
     seconds, N% of --time, no value means 5%
+thread-stack-size   SIZE   64K     without effect: dbdyno has no thread and no stack for each
+    connection
+thread-init-timeout INT    30      seconds a connection may take to log in (sysbench 1.1); when not
+    given, 10
 rate                INT    0       events that fall due per second; 0 for as fast as it goes
-arrival             STRING poisson gaps between the events of a rate {poisson,uniform}: random or
-    all the same
-think-time          STRING 0       milliseconds a connection rests after each event, N or LEAST-MOST
 report-interval     DOUBLE 0       print a line of rates every N seconds, 0.01 or more; 0 for none
 report-checkpoints  LIST   ""      whole seconds at which a report is printed and counting begins
     again
 debug               BOOL   off     verbosity 5, with what drove the load
 validate            BOOL   off     shown in the header; changes nothing for databases
-thread-stack-size   SIZE   64K     without effect: dbdyno has no thread and no stack for each
-    connection
-thread-init-timeout INT    30      seconds a connection may take to log in (sysbench 1.1); when not
-    given, 10
-luajit-cmd          STRING -       for Lua scripts, as LuaJIT's -j {on,off,opt=...} (sysbench 1.1)
+help                BOOL   off     print this and exit
+version             BOOL   off     print the version and exit
 config-file         FILE   -       options from a file of lines name=value; those that follow on the
     command line win
-compat              STRING 1.0     which sysbench to be {1.0,1.1}: defaults, texts, options
 tx-rate             INT    0       deprecated name of --rate
 max-requests        INT    0       deprecated name of --events
 max-time            INT    0       deprecated name of --time
 num-threads         INT    1       deprecated name of --threads
-help                BOOL   off     print this and exit
-version             BOOL   off     print the version and exit
+luajit-cmd          STRING -       for Lua scripts, as LuaJIT's -j {on,off,opt=...} (sysbench 1.1)
+arrival             STRING poisson gaps between the events of a rate {poisson,uniform}: random or
+    all the same
+think-time          STRING 0       milliseconds a connection rests after each event, N or LEAST-MOST
+compat              STRING 1.0     which sysbench to be {1.0,1.1}: defaults, texts, options
 """)
 RANDOM = _options("""
 rand-type        STRING special which rows are touched {uniform,gaussian,special,pareto,zipfian};
@@ -87,9 +87,9 @@ LOG = _options("""
 verbosity   INT    3    0 fatal errors only, 3 reports, 5 everything
 percentile  LIST   95   latency percentiles to print, such as 95 or 50,95,99.9; 0 for none. Taken
     from an HDR histogram with 3 significant digits, not from sysbench's grid of 1.8% steps
+histogram   BOOL   off  print the latency histogram in the report
 percentile-format STRING separate  in interval lines {separate,joined}: each percentile has words of
     its own, or all stand together in the order typed, as lat (ms,99%,99%,99.9%): 4.8/4.8/9.1
-histogram   BOOL   off  print the latency histogram in the report
 detail      BOOL   off  add to the report: statements by kind, errors by code, what the generator
     cost
 output      STRING text form of the results on stdout {text,json,csv,hlog}; hlog is HdrHistogram's
@@ -114,25 +114,25 @@ mysql-db                     STRING sbtest         database
 mysql-ssl                    STRING off            TLS
     {on,off,disabled,preferred,required,verify_ca,verify_identity}; on is required, with cacert.pem,
     client-cert.pem and client-key.pem of the working directory where they are
+mysql-ssl-key                STRING -              file of the client's key (sysbench 1.1)
 mysql-ssl-ca                 STRING -              file of trusted certificates, with --mysql-ssl
     (sysbench 1.1)
 mysql-ssl-cert               STRING -              file of the client's certificate (sysbench 1.1)
-mysql-ssl-key                STRING -              file of the client's key (sysbench 1.1)
 mysql-ssl-cipher             STRING ""             ciphers to choose from
 mysql-compression            BOOL   off            compress what is sent and received
 mysql-compression-algorithms LIST   zlib           only zlib (sysbench 1.1)
 mysql-debug                  BOOL   off            verbosity 5; there are no client library calls to
     show
-mysql-dry-run                BOOL   off            no server: every statement succeeds at once
 mysql-ignore-errors          LIST   1213,1020,1205 error codes after which an event begins again, or
     "all"
+mysql-dry-run                BOOL   off            no server: every statement succeeds at once
 """)
 PGSQL = _options("""
 pgsql-host     STRING localhost host; a path is the folder of the Unix socket
 pgsql-port     INT    5432      port
 pgsql-user     STRING sbtest    user
 pgsql-password STRING ""        password. Everybody on this machine can read it in the list of
-    processes; the environment variable PGPASSWORD is used when this option is absent
+    processes; when this option is absent, PGPASSWORD or the file in PGPASSFILE or ~/.pgpass is used
 pgsql-db       STRING sbtest    database
 pgsql-sslmode  STRING prefer    TLS {disable,allow,prefer,require,verify-ca,verify-full}
 """)

@@ -46,15 +46,26 @@ function legacy.disconnect()
   connection = nil
 end
 
+-- The text of an argument, which may be a number as for Lua's own functions.
+local function checked(text, name)
+  if type(text) ~= "string" and type(text) ~= "number" then
+    error(("bad argument #1 to '%s' (string expected, got %s)"):format(name, type(text)), 3)
+  end
+  return tostring(text)
+end
+
 function legacy.query(sql)
+  sql = checked(sql, "db_query")
   attempt("db_query", connected().query, connection, sql)
 end
 
 function legacy.bulk_insert_init(sql)
+  sql = checked(sql, "db_bulk_insert_init")
   attempt("db_bulk_insert_init", connected().bulk_insert_init, connection, sql)
 end
 
 function legacy.bulk_insert_next(row)
+  row = checked(row, "db_bulk_insert_next")
   attempt("db_bulk_insert_next", connected().bulk_insert_next, connection, row)
 end
 
@@ -67,6 +78,7 @@ local function tostring_statement()
 end
 
 function legacy.prepare(sql)
+  sql = checked(sql, "db_prepare")
   local statement = attempt("db_prepare", connected().prepare, connection, sql, true)
   return setmetatable({ statement = statement }, { __tostring = tostring_statement })
 end

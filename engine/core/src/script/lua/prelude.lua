@@ -155,16 +155,16 @@ local write_line, wait = api.log, api.wait
 local error, type = error, type
 
 -- Raises unless `text` is a string. Other values with a length, such as a proxy with `__len`, lead to memory of
--- another length.
-function host.check_text(text)
+-- another length. Names the argument of the script's call, counted as in Lua.
+function host.check_text(text, place, name)
   if type(text) ~= "string" then
-    error("string expected, got " .. type(text), 3)
+    error(("bad argument #%d to '%s' (string expected, got %s)"):format(place, name, type(text)), 3)
   end
 end
 local check_text = host.check_text
 
 function host.log(level, text)
-  check_text(text)
+  check_text(text, 2, "log")
   write_line(task, level, text, #text)
 end
 

@@ -29,8 +29,13 @@ end
 local UNIFORM, DEFAULT, GAUSSIAN, SPECIAL, PARETO, ZIPFIAN, UNIQUE = 0, 1, 2, 3, 4, 5, 6
 local UNTIL = 0xffffffff
 
-local function drawn(which)
+-- Comparisons with nil cost nothing: the message of a foreign call would count the arguments of `draw`.
+local function drawn(which, name)
   return function(low, high)
+    if low == nil or high == nil then
+      local place = low == nil and 1 or 2
+      error(string.format("bad argument #%d to '%s' (cannot convert 'nil' to 'unsigned int')", place, name), 2)
+    end
     return draw(task, which, low, high)
   end
 end
@@ -38,7 +43,7 @@ end
 local text_buffer, text_size = ffi.new("char[?]", 256), 256
 
 local function random_string(format)
-  check_text(format)
+  check_text(format, 1, "string")
   local length = #format
   if length > text_size then
     text_buffer, text_size = ffi.new("char[?]", length), length
@@ -58,10 +63,10 @@ local function random_length_string(least, most)
 end
 
 sysbench.rand = {
-  default = drawn(DEFAULT),
-  uniform = drawn(UNIFORM),
-  gaussian = drawn(GAUSSIAN),
-  pareto = drawn(PARETO),
+  default = drawn(DEFAULT, "default"),
+  uniform = drawn(UNIFORM, "uniform"),
+  gaussian = drawn(GAUSSIAN, "gaussian"),
+  pareto = drawn(PARETO, "pareto"),
   unique = function()
     return draw(task, UNIQUE, 0, UNTIL)
   end,
@@ -74,8 +79,8 @@ sysbench.rand = {
   end,
 }
 -- The table shows what its version has; what the other version has works too.
-local of_1_0 = { special = drawn(SPECIAL) }
-local of_1_1 = { zipfian = drawn(ZIPFIAN), varstring = random_length_string }
+local of_1_0 = { special = drawn(SPECIAL, "special") }
+local of_1_1 = { zipfian = drawn(ZIPFIAN, "zipfian"), varstring = random_length_string }
 local is_1_0 = host.version:sub(1, 3) == "1.0"
 for name, draws in pairs(is_1_0 and of_1_0 or of_1_1) do
   sysbench.rand[name] = draws
@@ -135,7 +140,7 @@ ffi.C = setmetatable({
   sb_rand_default = sysbench.rand.default,
   sb_rand_uniform = sysbench.rand.uniform,
   sb_rand_gaussian = sysbench.rand.gaussian,
-  sb_rand_special = drawn(SPECIAL),
+  sb_rand_special = drawn(SPECIAL, "sb_rand_special"),
   sb_rand_pareto = sysbench.rand.pareto,
   sb_rand_zipfian = sysbench.rand.zipfian,
   sb_rand_unique = sysbench.rand.unique,
@@ -156,7 +161,7 @@ local kinds = {}
 function sysbench.event_kind(name)
   local kind = kinds[name]
   if kind == nil then
-    check_text(name)
+    check_text(name, 1, "event_kind")
     kind = host.kind(task, name, #name)
     if kind == 0 then
       error("sysbench.event_kind: wanted up to 63 letters, digits and _, and at most 256 names; found " .. name, 2)

@@ -17,8 +17,8 @@ local format, floor = string.format, math.floor
 local result_t, param_t, statement_t, connection_t =
   ffi.typeof("sql_result"), ffi.typeof("sql_param"), ffi.typeof("sql_statement"), ffi.typeof("sql_connection")
 
-local function wrong_handle(wanted, value)
-  error(format("%s expected, got %s", wanted, type(value)), 3)
+local function wrong_handle(wanted, value, name)
+  error(format("calling '%s' on bad self (%s expected, got %s)", name, wanted, type(value)), 3)
 end
 
 sysbench.sql = {
@@ -60,7 +60,7 @@ end
 -- The next row as an array of texts, nil for NULL; nil behind the last one.
 function Result.fetch_row(result)
   if not istype(result_t, result) then
-    wrong_handle("sql_result", result)
+    wrong_handle("sql_result", result, "fetch_row")
   end
   if result.number ~= 0 and result.is_live == 0 then
     log(ALERT, "attempt to fetch row from an invalid result set")
@@ -74,7 +74,7 @@ end
 
 function Result.free(result)
   if not istype(result_t, result) then
-    wrong_handle("sql_result", result)
+    wrong_handle("sql_result", result, "free")
   end
   if result.is_live == 0 then
     log(ALERT, "attempt to free an invalid result set")
@@ -103,10 +103,12 @@ Param.__tostring = function()
 end
 
 local FLOAT, DOUBLE, CHAR = TYPE.FLOAT, TYPE.DOUBLE, TYPE.CHAR
+-- What C takes for a number.
+local IS_NUMBER = { number = true, cdata = true, boolean = true }
 
 function Param.set(param, value)
   if not istype(param_t, param) then
-    wrong_handle("sql_param", param)
+    wrong_handle("sql_param", param, "set")
   end
   if value == nil then
     set_null(param)
@@ -115,8 +117,10 @@ function Param.set(param, value)
   local kind = param.type
   if kind >= CHAR then
     local text = tostring(value)
-    check_text(text)
+    check_text(text, 1, "set")
     set_text(param, text, #text)
+  elseif not IS_NUMBER[type(value)] then
+    error(format("bad argument #1 to 'set' (number expected, got %s)", type(value)), 2)
   elseif kind == FLOAT or kind == DOUBLE then
     set_real(param, value)
   else
@@ -126,9 +130,9 @@ end
 
 function Param.set_rand_str(param, shape)
   if not istype(param_t, param) then
-    wrong_handle("sql_param", param)
+    wrong_handle("sql_param", param, "set_rand_str")
   end
-  check_text(shape)
+  check_text(shape, 1, "set_rand_str")
   set_random(task, param, shape, #shape)
 end
 
@@ -162,21 +166,9 @@ end
 -- Prepares a statement on the session that its connection has now. PostgreSQL is told the types of the parameters
 -- that are bound.
 local function prepare(statement, connection, sql)
-  check_text(sql)
-  if ask(task, host.PREPARE, connection, statement, sql, #sql) then
-    return
+  if not ask(task, host.PREPARE, connection, statement, sql, #sql) then
+    error("SQL API error", 3)
   end
-  -- A connection that could not be opened again has no error of a server.
-  local why = connection.sql_state ~= nil and connection.sql_errmsg
-  if why and host.driver == "pgsql" then
-    -- The words of libpq, which end with their line; the server's have no number.
-    local severity = connection.sql_errno == 0 and "ERROR:  " or ""
-    log(FATAL, "PQprepare() failed: " .. severity .. why .. "\n")
-  elseif why then
-    log(FATAL, "mysql_stmt_prepare() failed")
-    log(FATAL, format('MySQL error: %d "%s"', connection.sql_errno, why))
-  end
-  error("SQL API error", 3)
 end
 
 function Statement.bind_create(_, kind, max_len)
@@ -200,7 +192,7 @@ end
 
 function Statement.bind_param(statement, ...)
   if not istype(statement_t, statement) then
-    wrong_handle("sql_statement", statement)
+    wrong_handle("sql_statement", statement, "bind_param")
   end
   local count = select("#", ...)
   if count == 0 then
@@ -238,11 +230,12 @@ end
 -- Reply of `host.execute` for a statement whose session is over.
 local OUTDATED = -2
 
--- Rows of prepared statements are not read, as in sysbench: the result tells their number alone. There is no
--- branch for answers without rows: LuaJIT would follow it from here, for each statement of the script that has none.
+-- Rows of MySQL's prepared statements are not read, as in sysbench: the result tells their number alone. Those of
+-- PostgreSQL have its binary format, as in sysbench. There is no branch for answers without rows: LuaJIT would follow
+-- it from here, for each statement of the script that has none.
 function Statement.execute(statement)
   if not istype(statement_t, statement) then
-    wrong_handle("sql_statement", statement)
+    wrong_handle("sql_statement", statement, "execute")
   end
   local on = execute(task, statement)
   if on >= 0 then
@@ -262,7 +255,7 @@ end
 
 function Statement.next_result(statement)
   if not istype(statement_t, statement) then
-    wrong_handle("sql_statement", statement)
+    wrong_handle("sql_statement", statement, "next_result")
   end
   if statement.session == 0 then
     error("attempt to use an already closed statement", 2)
@@ -272,7 +265,7 @@ end
 
 function Statement.close(statement)
   if not istype(statement_t, statement) then
-    wrong_handle("sql_statement", statement)
+    wrong_handle("sql_statement", statement, "close")
   end
   host.close(task, statement)
   held[statement.number] = nil
@@ -301,7 +294,7 @@ end
 -- again for an error that is to be ignored, a text for any other.
 function Connection.check_error(connection, result, sql)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "check_error")
   end
   if result ~= nil or connection.error == ERROR.NONE then
     return result
@@ -325,16 +318,16 @@ function Connection.check_error(connection, result, sql)
   error(format("SQL error, errno = %d, state = '%s': %s", description.sql_errno, state, message), 2)
 end
 
--- Sends a text; true when the server did as asked.
+-- Sends a text, which is a string; true when the server did as asked.
 local function send(connection, sql)
-  check_text(sql)
   return ask(task, host.QUERY, connection, nil, sql, #sql)
 end
 
 function Connection.query(connection, sql)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "query")
   end
+  check_text(sql, 1, "query")
   if send(connection, sql) then
     return result_of(connection)
   end
@@ -343,8 +336,9 @@ end
 
 function Connection.query_row(connection, sql)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "query_row")
   end
+  check_text(sql, 1, "query_row")
   if not send(connection, sql) then
     return connection:check_error(NO_RESULT, sql)
   end
@@ -358,14 +352,14 @@ end
 -- All results of a text have arrived with the first one, so there is nothing to wait for.
 function Connection.more_results(connection)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "more_results")
   end
   return connection.is_open ~= 0 and task.more_results > 0
 end
 
 function Connection.next_result(connection)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "next_result")
   end
   ask(task, host.NEXT_RESULT, connection, nil, nil, 0)
   return result_of(connection)
@@ -377,10 +371,10 @@ local statements = 0
 -- it. One that is `untyped`, which is dbdyno's own, leaves them to the server and is prepared at once.
 function Connection.prepare(connection, sql, untyped)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "prepare")
   end
   check_open(connection)
-  check_text(sql)
+  check_text(sql, 1, "prepare")
   statements = statements + 1
   local statement = ffi.new(statement_t, { number = statements })
   local waits = host.driver == "pgsql" and host.prepares and not untyped and sql:find("?", 1, true)
@@ -393,7 +387,7 @@ end
 
 function Connection.disconnect(connection)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "disconnect")
   end
   if connection.is_open == 0 then
     log(ALERT, "attempt to close an already closed connection")
@@ -410,7 +404,7 @@ end
 
 function Connection.reconnect(connection)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "reconnect")
   end
   if not ask(task, host.RECONNECT, connection, nil, nil, 0) then
     error("connection creation failed", 2)
@@ -425,8 +419,9 @@ local LONGEST = 512 * 1024
 
 function Connection.bulk_insert_init(connection, sql)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "bulk_insert_init")
   end
+  check_text(sql, 1, "bulk_insert_init")
   bulks[connection.number] = { sql = sql, rows = {}, count = 0, length = #sql }
   return true
 end
@@ -442,8 +437,9 @@ end
 
 function Connection.bulk_insert_next(connection, row)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "bulk_insert_next")
   end
+  check_text(row, 1, "bulk_insert_next")
   local bulk = bulks[connection.number]
   if not bulk then
     log(ALERT, "attempt to call bulk_insert_next() before bulk_insert_init()")
@@ -461,7 +457,7 @@ end
 
 function Connection.bulk_insert_done(connection)
   if not istype(connection_t, connection) then
-    wrong_handle("sql_connection", connection)
+    wrong_handle("sql_connection", connection, "bulk_insert_done")
   end
   local bulk = bulks[connection.number]
   bulks[connection.number] = nil

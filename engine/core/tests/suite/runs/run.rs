@@ -130,13 +130,18 @@ fn an_error_that_never_goes_away_does_not_outlast_the_window() {
 
 #[test]
 fn any_other_error_ends_the_run_and_keeps_what_was_measured() {
-    let fail = Fail::every(200, 1062, b"23000", "Duplicate entry");
-    let server = server(Script { fail: Some(fail), ..Script::default() });
-    let record = go(&server, "oltp_point_select", &json!({"window_s": 30}));
-    let failure = record.failure.clone().unwrap();
-    assert_eq!((failure.stage, failure.code), ("run", Some(1062)));
-    assert_eq!((failure.sqlstate.as_str(), record.stopped_by), ("23000", "error"));
-    assert!(total(&record, "events") > 50);
+    let text = "SELECT c FROM sbtest1 WHERE id=";
+    for (prepared, sql) in [(true, format!("{text}?")), (false, text.to_owned())] {
+        let fail = Fail::every(200, 1062, b"23000", "Duplicate entry");
+        let server = server(Script { fail: Some(fail), ..Script::default() });
+        let changes = json!({"window_s": 30, "prepared": prepared});
+        let record = go(&server, "oltp_point_select", &changes);
+        let failure = record.failure.clone().unwrap();
+        assert_eq!((failure.stage, failure.code), ("run", Some(1062)));
+        assert_eq!((failure.sqlstate.as_str(), record.stopped_by), ("23000", "error"));
+        assert!(failure.statement.starts_with(&sql), "{}", failure.statement);
+        assert!(total(&record, "events") > 50);
+    }
 }
 
 #[test]

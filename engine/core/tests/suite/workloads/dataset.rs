@@ -85,10 +85,7 @@ fn a_refusal_reaches_the_caller_with_its_code_and_a_hint() {
         let server = started(refusal(code, word));
         let failure = load(&server, 2).0.expect_err("a refusal");
         assert_eq!((failure.stage, failure.code), (stage, Some(code)));
-        assert_eq!(
-            (failure.sqlstate.as_str(), failure.server_message.as_str()),
-            ("42S01", "planned")
-        );
+        assert_eq!((failure.sqlstate.as_str(), failure.server_message()), ("42S01", "planned"));
         assert!(failure.message.contains(hint), "{}", failure.message);
         assert!(failure.statement.starts_with(word), "{}", failure.statement);
         assert!(failure.statement.len() < 300, "not half a megabyte of rows");

@@ -46,7 +46,8 @@ local SCHEMA = {
     c_data VARCHAR(500) NOT NULL, PRIMARY KEY (c_w_id, c_d_id, c_id)]],
   history = [[
     h_c_id INT NOT NULL, h_c_d_id INT NOT NULL, h_c_w_id INT NOT NULL, h_d_id INT NOT NULL,
-    h_w_id INT NOT NULL, h_date TIMESTAMP NOT NULL, h_amount DECIMAL(6,2) NOT NULL, h_data VARCHAR(24) NOT NULL]],
+    h_w_id INT NOT NULL, h_date TIMESTAMP NOT NULL, h_amount DECIMAL(6,2) NOT NULL, h_data VARCHAR(24) NOT NULL,
+    h_id COUNTED PRIMARY KEY]],
   orders = [[
     o_id INT NOT NULL, o_d_id INT NOT NULL, o_w_id INT NOT NULL, o_c_id INT NOT NULL,
     o_entry_d TIMESTAMP NOT NULL, o_carrier_id INT, o_ol_cnt INT NOT NULL, o_all_local INT NOT NULL,
@@ -66,6 +67,10 @@ local SCHEMA = {
     s_order_cnt INT NOT NULL, s_remote_cnt INT NOT NULL, s_data VARCHAR(50) NOT NULL,
     PRIMARY KEY (s_w_id, s_i_id)]],
 }
+
+-- The specification gives this table no key; a number as its key lets it be replicated, and created on servers that
+-- require one (sql_require_primary_key).
+local HISTORY = "history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)"
 
 local INDEXES = {
   "CREATE INDEX customer_name ON customer (c_w_id, c_d_id, c_last, c_first)",
@@ -152,9 +157,12 @@ end
 
 -- Older versions of MySQL renew the first TIMESTAMP of a row whenever the row changes.
 local function create_tables()
-  local connection, moment = connect(), is_mysql() and "DATETIME" or "TIMESTAMP"
+  local connection, types = connect(), { COUNTED = "BIGSERIAL" }
+  if is_mysql() then
+    types = { TIMESTAMP = "DATETIME", COUNTED = "BIGINT NOT NULL AUTO_INCREMENT" }
+  end
   for _, name in ipairs(TABLES) do
-    connection:query("CREATE TABLE " .. name .. " (" .. SCHEMA[name]:gsub("TIMESTAMP", moment) .. ")")
+    connection:query("CREATE TABLE " .. name .. " (" .. SCHEMA[name]:gsub("%u+", types) .. ")")
   end
 end
 
@@ -200,7 +208,7 @@ local function load_district(connection, w, d)
         letters(300, 500))
     end
   end)
-  fill(connection, "history", function(add)
+  fill(connection, HISTORY, function(add)
     for c = 1, customers do
       add("(%d,%d,%d,%d,%d,NOW(),10.00,'%s')", c, d, w, d, w, letters(12, 24))
     end
@@ -434,8 +442,8 @@ local function payment(w)
   sql([[UPDATE customer SET c_balance = c_balance - %.2f, c_ytd_payment = c_ytd_payment + %.2f,
     c_payment_cnt = c_payment_cnt + 1%s WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]], amount, amount,
     new_data, c_w, c_d, c)
-  sql("INSERT INTO history VALUES (%d,%d,%d,%d,%d,NOW(),%.2f,'%s    %s')", c, c_d, c_w, d, w, amount, w_name,
-    d_name)
+  sql("INSERT INTO " .. HISTORY .. " VALUES (%d,%d,%d,%d,%d,NOW(),%.2f,'%s    %s')", c, c_d, c_w, d, w, amount,
+    w_name, d_name)
   con:query("COMMIT")
 end
 

@@ -470,6 +470,18 @@ def test_tpcc_is_consistent_after_a_run(server: Server, shell: Shell) -> None:
     assert server.ask("SHOW TABLES FROM sbtest LIKE 'order_line'") == []
 
 
+def test_every_table_has_a_primary_key(server: Server, shell: Shell) -> None:
+    lines = (f"{WORKLOADS / 'tpcc.lua'} {SMALL}", f"{WORKLOADS / 'ycsb.lua'} --records=50")
+    server.ask("SET GLOBAL sql_require_primary_key = ON")
+    try:
+        for line in (*lines, "oltp_read_write --table-size=50", "bulk_insert"):
+            shell(f"{line} prepare")
+            shell(f"{line} --events=20 run")
+            shell(f"{line} cleanup")
+    finally:
+        server.ask("SET GLOBAL sql_require_primary_key = OFF")
+
+
 def test_a_terminal_of_tpcc_waits_outside_its_transactions(shell: Shell) -> None:
     tpcc = f"{WORKLOADS / 'tpcc.lua'} --warehouses=1 --items=100 --customers=30"
     shell(f"{tpcc} prepare")

@@ -126,6 +126,7 @@ def test_codes_have_their_hints(code, word):
         ("No space left on device", "free space"),
         ("Too many open files", "ulimit"),
         ("the server has said nothing for 60 s", "a pooler before it may wait"),
+        ('prepared statement "s1" does not exist', "--no-prepared"),
     ],
 )
 def test_messages_without_a_code_have_hints_too(message, word):
@@ -167,6 +168,8 @@ def test_the_servers_words_come_with_code_and_statement():
         "statement": "INSERT INTO t",
     }
     assert describe(message) == "error 1114 (HY000): is full in INSERT INTO t"
+    whole = {"message": 'h:1: wanted the answer to "INSERT", found', "statement": "INSERT"}
+    assert describe(whole) == whole["message"]
     assert describe({"message": "gone"}) == "gone"
     assert describe({}) == "no reason given"
 

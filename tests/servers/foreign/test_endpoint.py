@@ -180,7 +180,9 @@ def test_a_refused_login_says_where_the_password_comes_from(instance, monkeypatc
     monkeypatch.setattr(module.EndpointServer, "login", refused)
     with pytest.raises(ServerError) as caught:
         instance.start()
-    assert caught.value.hint == "check the user's rights and the password in DB"
+    hint = caught.value.hint or ""
+    assert hint.startswith("check the user's rights and the password in DB")
+    assert hint.endswith("?ssl-mode=REQUIRED")
     assert "secret-4711" not in str(caught.value)
 
 

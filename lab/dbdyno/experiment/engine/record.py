@@ -103,7 +103,8 @@ DISK = "free space where the workspace is, or ask for fewer rows; finished trial
 HINTS: Final[Mapping[int, str]] = {
     1021: DISK,
     1044: "grant the load user all rights on the database",
-    1045: "check the user and the password; for a server that dbdyno starts: dbdyno runs clean",
+    1045: "check the user and the password, or ask for TLS (?ssl-mode=REQUIRED); for a server that"
+    " dbdyno starts: dbdyno runs clean",
     1049: "create the database, or name an existing one",
     1062: "the tables hold rows already: drop them, then load again",
     1050: "the tables are there already: drop them, then load again",
@@ -124,6 +125,8 @@ WORDS: Final[Mapping[str, str]] = {
     "open files": "raise the limit of open files where dbdyno is started, or lower the threads",
     "has said nothing": "look at the server's error log; a pooler before it may wait for a free"
     " connection of its pool: give it as many as the load has",
+    "prepared statement": "a pooler in transaction mode keeps none for a session: --no-prepared, or"
+    " prepared_statements: false in the plan's procedure",
     "auth": "give the user mysql_native_password or caching_sha2_password",
 }
 LIMITS: Final = (
@@ -191,7 +194,8 @@ def describe(error: Mapping[str, Any]) -> str:
     if number and sqlstate:
         number += f" ({sqlstate})"
     message = "; ".join(str(error.get("message") or "no reason given").splitlines())
-    statement = f" in {error['statement']}" if error.get("statement") else ""
+    is_told = "the answer to " in message or not error.get("statement")
+    statement = "" if is_told else f" in {error['statement']}"
     return f"{number}: {message}{statement}" if number else f"{message}{statement}"
 
 

@@ -465,8 +465,15 @@ class EndpointInstance:
                 error.message,
                 wanted=f"a login as {self._server.credentials.user}",
                 found=error.found,
-                hint=f"check the user's rights and the password in {named}",
+                hint=f"check the user's rights and the password in {named}{_tls_hint(error)}",
             ) from error
+
+
+def _tls_hint(error: ServerError) -> str:
+    """A remedy where MySQL refuses a password; accounts that want TLS are refused alike."""
+    if REFUSED[0] not in (error.found or ""):
+        return ""
+    return "; if the account wants TLS, as caching_sha2_password on TiDB does: ?ssl-mode=REQUIRED"
 
 
 def _refuse(spec: ServerSpec, settings: Mapping[str, SettingValue]) -> None:

@@ -359,7 +359,8 @@ Verify = Annotated[
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust", help="Run the bundle's plan even if it uses unknown programs, hosts or files."
+        "--trust",
+        help="Run the bundle's plan even if it uses its author's programs, hosts or files.",
     ),
 ]
 With = Annotated[

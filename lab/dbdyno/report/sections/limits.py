@@ -184,7 +184,8 @@ def _plans(run: LimitedRun) -> Iterator[Text]:
 def _saturation(run: LimitedRun) -> Iterator[Text]:
     yield say(
         "A closed loop hides stalls: requests that users would send during a stall are never "
-        "sent. Its latencies understate the delay that users see at a fixed rate."
+        "sent. The measured latencies are therefore lower than users would see if requests kept "
+        "arriving at a fixed rate."
     )
 
 

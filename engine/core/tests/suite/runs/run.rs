@@ -130,8 +130,7 @@ fn an_error_that_never_goes_away_does_not_outlast_the_window() {
 
 #[test]
 fn any_other_error_ends_the_run_and_keeps_what_was_measured() {
-    let text = "SELECT c FROM sbtest1 WHERE id=";
-    for (prepared, sql) in [(true, format!("{text}?")), (false, text.to_owned())] {
+    for prepared in [true, false] {
         let fail = Fail::every(200, 1062, b"23000", "Duplicate entry");
         let server = server(Script { fail: Some(fail), ..Script::default() });
         let changes = json!({"window_s": 30, "prepared": prepared});
@@ -139,7 +138,9 @@ fn any_other_error_ends_the_run_and_keeps_what_was_measured() {
         let failure = record.failure.clone().unwrap();
         assert_eq!((failure.stage, failure.code), ("run", Some(1062)));
         assert_eq!((failure.sqlstate.as_str(), record.stopped_by), ("23000", "error"));
-        assert!(failure.statement.starts_with(&sql), "{}", failure.statement);
+        let sql = failure.statement.replace(|one: char| one.is_ascii_digit(), "");
+        let id = if prepared { "?" } else { "" };
+        assert_eq!(sql, format!("SELECT c FROM sbtest WHERE id={id}"));
         assert!(total(&record, "events") > 50);
     }
 }

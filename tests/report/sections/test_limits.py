@@ -154,7 +154,7 @@ def test_latency_is_service_time_at_saturation_where_connections_never_rest(
     limitations = "\n".join(limits(plan, [], judge([], plan)))
     method = str(how_measured(plan, []).parts)
     fewer = "slower server gets fewer requests" in method
-    assert ("Its latencies understate" in limitations, fewer) == (saturated, saturated)
+    assert ("kept arriving at a fixed rate" in limitations, fewer) == (saturated, saturated)
     assert ("A closed loop hides stalls" in limitations) is hides
 
 

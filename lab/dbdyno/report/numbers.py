@@ -23,16 +23,18 @@ from dbdyno.measurement.metric import BY_NAME, Metric
 from dbdyno.plan.known import Fact, Known
 from dbdyno.report.tell import verdicts as wording
 from dbdyno.report.tell.measured import metric_label
-from dbdyno.report.tell.terms import Sentence
+from dbdyno.report.tell.terms import Sentence, fitting
 from dbdyno.report.tell.verdicts import sentence
 from dbdyno.stats.open_loop import RateSide
 
 NONE: Final = name("—")
 """Stands for a missing number."""
-TOO_FEW: Final = Sentence(phrase("not enough requests"), Fact.HERE)
-"""A percentile with fewer than 100 requests beyond it (docs/how-it-works/stability.md)."""
-NOT_PRINTED: Final = Sentence(phrase("not printed"), Fact.ELSEWHERE)
-"""A percentile that another tool's log or table does not have."""
+UNKNOWN_PERCENTILE: Final = (
+    Sentence(phrase("not enough requests"), Fact.HERE),
+    Sentence(phrase("not printed"), Fact.ELSEWHERE),
+)
+"""A percentile with fewer than 100 requests beyond it (docs/how-it-works/stability.md), or that
+another tool's log or table does not have."""
 SIGNIFICANT_DIGITS: Final = 4
 DECIMALS_BELOW_ONE: Final = 3
 
@@ -65,7 +67,7 @@ def measured_value(value: float | None, metric: Metric, known: Known) -> Text:
 def too_few(known: Known) -> Text:
     """Text for a percentile without a value: "not enough requests", or for another tool's run "not
     printed"."""
-    return next(iter((*TOO_FEW.of(known), *NOT_PRINTED.of(known))), NONE)
+    return fitting(UNKNOWN_PERCENTILE, known)
 
 
 def change(ratio: float | None) -> Text:

@@ -114,9 +114,8 @@ def _always(known: Known) -> list[Text]:
         say(
             "The 95 % intervals are computed from one ratio per block (logarithms of system to "
             "baseline). Single seconds or requests of a trial are no samples, as they are not "
-            "independent of each other. The noise of a cell "
-            "is also estimated from the other cells of the comparison, the more so the more "
-            "alike their noise is."
+            "independent of each other. The noise of a cell is also estimated from the other "
+            "cells of the comparison, the more so the more alike their noise is."
         ),
         say(
             "Trials that do not count (void, failed or repeated) stay stored, each with the reason."

@@ -241,8 +241,10 @@ def listener(host: str, port: int) -> tuple[int, str] | None:
         names = {"localhost": ("127.0.0.1", "::1"), socket.gethostname(): (*own,)}
         wanted = names.get(host) or (str(ip_address(host.strip("[]"))),)
         local = {address for address in wanted if address in own or ip_address(address).is_loopback}
+        if not local:
+            return None
         pids = {pid for address, pid in _listening(port) if address in {*local, *EVERYWHERE}}
-        if local and len(pids) == 1 and (pid := pids.pop()) is not None:
+        if len(pids) == 1 and (pid := pids.pop()) is not None:
             return pid, psutil.Process(pid).name()
     return None
 

@@ -105,14 +105,13 @@ NAMES: Final = ("hostname", "port", "server_id", "server_uid", "wsrep_node_addre
 """Variables that are different on two servers, all together."""
 
 
-def of_variables(client: Client, variables_sql: str) -> Identity:
+def of_variables(client: Client, variables_sql: str, *, is_tidb: bool) -> Identity:
     """Identity of a server by its variables: MySQL's uuid, or host name and port.
 
     All servers of a TiDB may have the same uuid, and MariaDB has none.
     """
     shown = {row[0].lower(): row[1] for row in rows_of(client, variables_sql, 2)}
-    is_mysql = TIDB not in row_of(client, "SELECT VERSION()")[0]
-    if is_mysql and (uuid := shown.get("server_uuid")):
+    if not is_tidb and (uuid := shown.get("server_uuid")):
         return (uuid,)
     return tuple(shown.get(name, "") for name in NAMES) if shown.get("hostname") else ()
 

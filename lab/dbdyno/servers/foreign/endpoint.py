@@ -118,7 +118,7 @@ class EndpointServer:
         self.pid = UNSEEN if self.balanced else pid_of_all(places)  # it may have been restarted
 
     def _identity(self, client: Client) -> Identity:
-        return of_variables(client, self.settings_sql)
+        return of_variables(client, self.settings_sql, is_tidb=self._is_tidb)
 
     @property
     def sessions(self) -> Sequence[Client]:
@@ -150,7 +150,7 @@ class EndpointServer:
         """Every variable with an effect; ServerError if the server is gone."""
         first = self._clients[0]
         shown = {row[0].lower(): row[1] for row in rows_of(first, self.settings_sql, 2)}
-        if self.driver != MYSQL or self._has_innodb():
+        if self.driver != MYSQL or self._has_innodb:
             return shown
         cluster = tidb_settings(first) if self._is_tidb else {}
         return {name: shown[name] for name in shown if not INERT.fullmatch(name)} | cluster
@@ -159,10 +159,12 @@ class EndpointServer:
     def _is_tidb(self) -> bool:
         return TIDB in self.version()
 
+    @cached_property
     def _has_innodb(self) -> bool:
         """True if InnoDB counts its work; TiDB and others have InnoDB's variables only."""
-        is_counted = any(name.startswith("Innodb_") for name in self._numbers(self._clients[0]))
-        return is_counted and not self._is_tidb
+        if self._is_tidb:
+            return False
+        return any(name.startswith("Innodb_") for name in self._numbers(self._clients[0]))
 
     def status(self) -> dict[str, float]:
         """Numeric global status counters, added up over all servers; ServerError if one is gone.

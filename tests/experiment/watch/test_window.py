@@ -159,6 +159,17 @@ def test_a_session_that_ended_while_the_server_added_up_is_counted_once(server, 
     assert window.read_at_s()[2] == pytest.approx(15.05)
 
 
+def test_a_server_without_a_sum_of_statements_is_not_asked_again(server, monkeypatch):
+    answers = iter([{"database.xact_commit": 1.0}, {"database.xact_commit": 5.0}])
+    monkeypatch.setattr(server, "status", lambda: next(answers))
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    for at_s in (5.0, 15.0):
+        window.interval_ended(at_s)
+        window.read_if_due()
+    window.close()
+    assert window.status() == {"database.xact_commit": 4.0}
+
+
 def test_what_was_counted_later_is_none_of_the_window(server):
     window = WindowCounters(server, warmup_s=5, window_s=10)
     for at_s in (5.0, 15.0):

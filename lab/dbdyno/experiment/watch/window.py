@@ -159,15 +159,17 @@ class WindowCounters:
 
         MySQL adds a session's counters to the total of ended sessions before it removes the session
         from its list. A sum taken at this moment, while the load logs out, counts the session
-        twice. A sum that has shrunk since then shows it.
+        twice. A sum that has shrunk since then shows it. Servers without this sum are not asked.
         """
+        end = self._edges[1]
+        if STATEMENTS not in end.status:
+            return
         asked_s = time.monotonic()
         try:
             status = self._server.status()
         except ServerError:
             return  # it has served its load; what becomes of it now is seen elsewhere
-        end = self._edges[1]
-        if status.get(STATEMENTS, 0.0) < end.status.get(STATEMENTS, 0.0):
+        if status.get(STATEMENTS, 0.0) < end.status[STATEMENTS]:
             answered_s = time.monotonic()
             self._edges[1] = replace(end, status=status, asked_s=asked_s, answered_s=answered_s)
 

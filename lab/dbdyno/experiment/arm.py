@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from dbdyno.errors import CellError, DbdynoError, LostError, ServerError, UsageError
-from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.context import LoadRecord, RunContext
 from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.record import engine_facts_unknown
 from dbdyno.experiment.engine.spec import prepared, start_keys
@@ -136,14 +136,15 @@ class _Arm:
             self._give_up()
         else:
             evidence = after_trial(context, server, trial, self.probe)
+        load = context.loads.get(self.instance.spec.label, LoadRecord())
         return measured.model_copy(
             update={
                 "evidence": evidence,
                 "certificate": context.certificate,
                 "procedure": tuple(self.steps.taken),
-                "dataset": context.dataset.get(self.instance.spec.label, ""),
-                "rows_short": context.rows_short.get(self.instance.spec.label, {}),
-                "load": context.loads.get(self.instance.spec.label, ""),
+                "dataset": load.rows,
+                "rows_short": dict(load.short),
+                "load": load.name,
             }
         )
 

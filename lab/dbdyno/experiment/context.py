@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from dbdyno.experiment import certify
 from dbdyno.experiment.engine import ceiling
@@ -87,6 +88,20 @@ class Makers:
         return 1 if self.hosts is None else self.hosts.count()
 
 
+class LoadRecord(NamedTuple):
+    """Record of a load, kept beside its snapshot; empty if unknown.
+
+    Attributes:
+        rows: digest of its rows; empty for an endpoint's own tables.
+        name: time of loading.
+        short: rows of each table with fewer than it was sent.
+    """
+
+    rows: str = ""
+    name: str = ""
+    short: Mapping[str, int] = MappingProxyType({})
+
+
 @dataclass
 class RunContext:
     """State of one run.
@@ -98,9 +113,7 @@ class RunContext:
             cell) for cells it cannot run.
         started: labels of systems started for a trial by this lab.
         as_loaded: labels of systems whose data this lab has restored and left unspoiled since.
-        dataset: digest of each system's rows, by label.
-        rows_short: rows of each system's tables with fewer than were sent, by label.
-        loads: name of the load from which each system's data were copied, by label.
+        loads: record of the load from which each system's data were copied, by label.
         dataset_bytes: bytes of the baseline's loaded tables; None until they are measured.
         folders: folders whose disks are watched.
         ceilings: the generator's highest events/s, measured on a null responder, by workload,
@@ -119,9 +132,7 @@ class RunContext:
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     as_loaded: set[str] = field(default_factory=set)
-    dataset: dict[str, str] = field(default_factory=dict)
-    rows_short: dict[str, dict[str, int]] = field(default_factory=dict)
-    loads: dict[str, str] = field(default_factory=dict)
+    loads: dict[str, LoadRecord] = field(default_factory=dict)
     dataset_bytes: int | None = None
     folders: list[Path] = field(default_factory=list)
     ceilings: dict[tuple[str, str, bool], float | None] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import LoadError, ServerError
-from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.context import LoadRecord, RunContext
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.engine import ceiling
 from dbdyno.experiment.engine.process import EngineProcess
@@ -152,7 +152,7 @@ def _is_last(context: RunContext, trial: Trial) -> bool:
 
 def _left(context: RunContext, server: Server) -> dict[str, object]:
     """The rows at the end; empty without a digest after loading."""
-    if not context.dataset.get(server.label):
+    if not context.loads.get(server.label, LoadRecord()).rows:
         return {}
     context.progress.stage(f"{server.label}: counting the rows that are left")
     try:

@@ -9,11 +9,10 @@ import pytest
 from tests.experiment.test_runner import small, start
 
 from dbdyno.errors import LoadError, ServerError
-from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.context import LoadRecord, RunContext
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.data.dataset import (
     RECORD,
-    LoadRecord,
     ensure_dataset,
     folder_of,
     looked_at,

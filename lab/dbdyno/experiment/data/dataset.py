@@ -11,12 +11,11 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dbdyno import _engine
 from dbdyno.errors import DbdynoError, LoadError, ServerError
-from dbdyno.experiment.context import RunContext
+from dbdyno.experiment.context import LoadRecord, RunContext
 from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine.child import FINAL
 from dbdyno.experiment.engine.process import EngineProcess, Message
@@ -304,20 +303,6 @@ def _of_table(plan: Plan, server: Server, table: str) -> tuple[int, int]:
         count, part = counts_of(server, sql, 2)
         rows, total = rows + count, total + part
     return rows, total
-
-
-class LoadRecord(NamedTuple):
-    """Record of a load, kept beside its snapshot; empty if unknown.
-
-    Attributes:
-        rows: digest of its rows; empty for an endpoint's own tables.
-        name: time of loading.
-        short: rows of each table with fewer than it was sent.
-    """
-
-    rows: str = ""
-    name: str = ""
-    short: Mapping[str, int] = MappingProxyType({})
 
 
 def write_record(folder: Path, digest: str, short: Mapping[str, int]) -> None:

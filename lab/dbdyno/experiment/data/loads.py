@@ -163,9 +163,7 @@ class SystemLoads:
         instance, context, label = self._open[0], self._context, self.system.label
         was_there = instance.has_snapshot()
         dataset.ensure_dataset(context, instance)
-        loaded = dataset.read_record(instance.folder)
-        context.dataset[label], context.loads[label] = loaded.rows, loaded.name
-        context.rows_short[label] = dict(loaded.short)
+        context.loads[label] = dataset.read_record(instance.folder)
         return not was_there
 
     def _chosen(self, locks: ExitStack) -> list[Path]:

@@ -90,7 +90,7 @@ def test_a_server_that_can_is_loaded_without_its_redo_log(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    load, look = dataset._load, dataset.looked_at
+    load, look = dataset._load, dataset.digest_and_short_tables
 
     def enabled(server: Server) -> str:
         return server.ask("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'")[0][1]
@@ -104,7 +104,7 @@ def test_a_server_that_can_is_loaded_without_its_redo_log(
         return look(plan, server)
 
     monkeypatch.setattr(dataset, "_load", loaded)
-    monkeypatch.setattr(dataset, "looked_at", looked)
+    monkeypatch.setattr(dataset, "digest_and_short_tables", looked)
     system = SystemPlan(label="a", reference=NEWEST, settings=small_redo(NEWEST))
     design = PLAN.design.model_copy(update={"blocks": 1})
     measured = rested(workspace, PLAN.model_copy(update={"systems": (system,), "design": design}))

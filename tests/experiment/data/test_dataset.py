@@ -13,9 +13,9 @@ from dbdyno.experiment.context import LoadRecord, RunContext
 from dbdyno.experiment.data import dataset
 from dbdyno.experiment.data.dataset import (
     RECORD,
+    digest_and_short_tables,
     ensure_dataset,
     folder_of,
-    looked_at,
     read_record,
     write_record,
 )
@@ -105,7 +105,7 @@ def sparing(tmp_path, monkeypatch, world):
     instance.server = Sparing(world, "a")
     monkeypatch.setattr(instance, "snapshot", lambda: order.append("snapshot"))
     monkeypatch.setattr(instance, "start", lambda: instance.server)
-    monkeypatch.setattr(dataset, "looked_at", digest)
+    monkeypatch.setattr(dataset, "digest_and_short_tables", digest)
 
     def load(rows):
         monkeypatch.setattr(dataset, "_load", lambda context, server: rows(order))
@@ -213,7 +213,7 @@ def test_a_whole_number_is_taken_however_it_is_written(row):
     "row", [(), ("1000",), ("1000", "77.5"), ("x", "77"), ("1000", "nan"), ("1", "1e999999999")]
 )
 def test_an_answer_of_anything_else_is_no_digest(row):
-    assert looked_at(plan(tables=1, rows=1000), Server(row)) == ("", {})
+    assert digest_and_short_tables(plan(tables=1, rows=1000), Server(row)) == ("", {})
 
 
 class Named:
@@ -250,7 +250,7 @@ def test_large_tables_are_asked_for_in_pieces_that_are_added_up(monkeypatch):
 
 def test_tables_with_fewer_rows_than_were_sent_are_named():
     two = plan(tables=2, rows=500)
-    _, short = looked_at(two, Server(("375", "5"), ("500", "6")))
+    _, short = digest_and_short_tables(two, Server(("375", "5"), ("500", "6")))
     assert short == {"sbtest1": 375}
 
 
@@ -273,6 +273,6 @@ def test_it_is_kept_beside_the_snapshot_with_the_loads_name(tmp_path):
 
 
 def test_a_server_that_does_not_answer_leaves_it_open():
-    assert looked_at(plan(tables=1, rows=10), Server()) == ("", {})
+    assert digest_and_short_tables(plan(tables=1, rows=10), Server()) == ("", {})
     with pytest.raises(ServerError):
         take(plan(tables=1, rows=10), Server())

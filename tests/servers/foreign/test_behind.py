@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment.data.dataset import looked_at
+from dbdyno.experiment.data.dataset import digest_and_short_tables
 from dbdyno.experiment.evidence import explain_plans
 from dbdyno.experiment.watch.status import waiting_statements
 from dbdyno.plan.plan import DatasetPlan
@@ -145,7 +145,7 @@ def test_the_rows_and_the_plans_of_a_tidb_are_read() -> None:
         assert plans["simple_ranges"] == "TableReader; TableRangeScan"
         assert plans["index_updates"] == "Update; Point_Get"
         assert plans["random_points"] == "IndexLookUp; IndexRangeScan(Build); TableRowIDScan(Probe)"
-        assert looked_at(plan, server)[0]
+        assert digest_and_short_tables(plan, server)[0]
 
 
 HERE = Endpoint("127.0.0.1", 3306, None, (Endpoint("localhost", 3306, None),))

@@ -106,7 +106,7 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
         with server.loading() if isinstance(server, Loading) else nullcontext():
             _load(context, server)
         context.progress.stage(f"{label}: taking a digest of the rows")
-        write_record(instance.folder, *looked_at(context.plan, server))
+        write_record(instance.folder, *digest_and_short_tables(context.plan, server))
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _server_died(label, server, error) from error
@@ -322,7 +322,7 @@ def read_record(folder: Path) -> LoadRecord:
         return LoadRecord()
 
 
-def looked_at(plan: Plan, server: Server) -> tuple[str, dict[str, int]]:
+def digest_and_short_tables(plan: Plan, server: Server) -> tuple[str, dict[str, int]]:
     """Digest of the plan's tables, and the rows of those with fewer than were sent.
 
     Both are empty where the server has no answer of whole numbers.

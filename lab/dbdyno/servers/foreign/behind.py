@@ -101,7 +101,7 @@ INERT: Final = re.compile(
 """Variables of MySQL that other servers of its protocol have for clients' sake only."""
 
 
-NAMES: Final = ("hostname", "port", "server_id", "server_uid", "wsrep_node_address")
+IDENTIFYING: Final = ("hostname", "port", "server_id", "server_uid", "wsrep_node_address")
 """Variables that are different on two servers, all together."""
 
 
@@ -113,7 +113,7 @@ def of_variables(client: Client, variables_sql: str, *, is_tidb: bool) -> Identi
     shown = {row[0].lower(): row[1] for row in rows_of(client, variables_sql, 2)}
     if not is_tidb and (uuid := shown.get("server_uuid")):
         return (uuid,)
-    return tuple(shown.get(name, "") for name in NAMES) if shown.get("hostname") else ()
+    return tuple(shown.get(name, "") for name in IDENTIFYING) if shown.get("hostname") else ()
 
 
 VERSION_SQL: Final = "SELECT tidb_version()"
@@ -122,11 +122,11 @@ NODES_SQL: Final = (
     " GROUP BY type, version ORDER BY type, version"
 )
 CONFIG_SQL: Final = "SHOW CONFIG"
-PLACES: Final = re.compile(
+ITEMS_LEFT_OUT: Final = re.compile(
     r"(?:.*[.-])?(?:host|port|address|addr|socket|name|password|secret|token|key)"
 )
 """Names of configuration items that belong to a node or must not be stored."""
-PLACE: Final = re.compile(r"[/\\]|:[0-9]{2,5}\b")
+VALUES_LEFT_OUT: Final = re.compile(r"[/\\]|:[0-9]{2,5}\b")
 """Part of a value that is a path or an address."""
 
 
@@ -147,7 +147,7 @@ def tidb_settings(client: Client) -> dict[str, str]:
             values.setdefault(f"cluster.{kind}", {})[f"{count} × {version}"] = None
     with suppress(ServerError):
         for kind, _, name, value, *_ in rows_of(client, CONFIG_SQL, 4):
-            if not PLACES.fullmatch(name) and not PLACE.search(value):
+            if not ITEMS_LEFT_OUT.fullmatch(name) and not VALUES_LEFT_OUT.search(value):
                 values.setdefault(f"{kind}.{name}", {})[value] = None
     return {name: " / ".join(sorted(seen)) for name, seen in values.items()}
 

@@ -6,6 +6,7 @@ import pytest
 
 from dbdyno.errors import UsageError
 from dbdyno.experiment.engine.spec import (
+    IGNORED_ERRORS,
     cleanup_spec,
     dataset_hash,
     prepare_spec,
@@ -18,6 +19,9 @@ from dbdyno.plan.plan import DatasetPlan, DistributionPlan, Plan
 from dbdyno.plan.settings import SettingsPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.servers.base import Credentials, Endpoint
+from dbdyno.sysbench import ending
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
+from dbdyno.sysbench.request import IGNORED_BY_POSTGRES
 from support import making
 
 
@@ -133,6 +137,13 @@ def test_a_setting_of_the_load_is_in_its_spec():
         for trial in trials_of(chosen, "r")
     }
     assert found == {"prepared_statements on": True, "prepared_statements off": False}
+
+
+def test_a_plan_retries_what_the_sysbench_persona_does_or_hints_at():
+    own = IGNORED_ERRORS["mysql"]
+    assert ",".join(map(str, own[:3])) == GLOBAL_TABLE["mysql-ignore-errors"].default
+    assert own[3:] == ending._CONFLICTS
+    assert IGNORED_ERRORS["pgsql"] == IGNORED_BY_POSTGRES
 
 
 @pytest.mark.parametrize(

@@ -110,16 +110,19 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
 
 def _named_by_files(trials: list[ImportedTrial]) -> list[ImportedTrial]:
     """Name unnamed workloads of logs by their files, if a system has files of several names."""
-    unnamed = [one for one in trials if one.workload == UNNAMED and one.run.tool != TABLE]
     kinds: dict[str, set[str]] = {}
-    for trial in unnamed:
+    for trial in filter(_is_unnamed, trials):
         kinds.setdefault(trial.system, set()).add(kind_of(trial.path))
     if all(len(names) < 2 for names in kinds.values()):
         return trials
     return [
-        one._replace(workload=kind_of(one.path) or UNNAMED) if one in unnamed else one
+        one._replace(workload=kind_of(one.path) or UNNAMED) if _is_unnamed(one) else one
         for one in trials
     ]
+
+
+def _is_unnamed(trial: ImportedTrial) -> bool:
+    return trial.workload == UNNAMED and trial.run.tool != TABLE
 
 
 def _left_out(others: Sequence[ImportedTrial]) -> str:

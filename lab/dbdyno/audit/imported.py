@@ -204,13 +204,15 @@ def _found(
     differing = _differing(runs)
     for run in runs:
         threads = _threads(path, said, run)
-        label = by_name or mapping.system or folders.system(path, {threads}, _folders_in(names))
-        if run.tool == TABLE:
-            label = by_name or mapping.system or run.system
-        if run.tool == TABLE and differing:
+        is_table = run.tool == TABLE
+        if is_table and differing:
             label = f"{by_name} {run.system}".strip()
-        elif differing:
-            label = f"{label or own or path.stem} {getattr(run, differing)}".strip()
+        elif is_table:
+            label = by_name or mapping.system or run.system
+        else:
+            label = by_name or mapping.system or folders.system(path, {threads}, _folders_in(names))
+            if differing:
+                label = f"{label or own or path.stem} {getattr(run, differing)}".strip()
         label = label or own or path.stem
         system = label_made_of(mapping.systems.get(label, label))
         if not system:
@@ -220,7 +222,7 @@ def _found(
                 found=label,
                 hint="say it in the mapping: systems: {" + label + ": NAME}",
             )
-        is_table = run.tool == TABLE  # its workload has its further conditions
+        # the workload of a table has its further conditions
         named = run.workload if is_table else workload or run.workload or folders.workload(path)
         yield ImportedTrial(run, path, system, named or UNNAMED, threads)
 

@@ -85,11 +85,11 @@ GENERIC: Final = re.compile(
 def said_by(captions: Sequence[str], mapping: Mapping) -> Mapping:
     """The mapping, completed by the nearest captions with a workload and a size of memory."""
     near = [caption[-HEADING_MAX:] for caption in captions]
-    workloads = [known for caption in near if len(known := _workloads_in(caption)) == 1]
+    workloads = filter(None, map(_workload_in, near))
     sizes = [size[1] for caption in near if (size := BUFFER_POOL_SIZE.search(caption))]
     return mapping.model_copy(
         update={
-            "workload": mapping.workload or (workloads[0][0] if workloads else ""),
+            "workload": mapping.workload or next(workloads, ""),
             "at": mapping.at or ({BUFFER_POOL: sizes[0]} if sizes else {}),
         }
     )
@@ -110,15 +110,17 @@ def metric_in(captions: Sequence[str], mapping: Mapping) -> TableColumn | None:
     return None
 
 
-def _workloads_in(text: str) -> list[str]:
+def _workload_in(text: str) -> str:
+    """The only workload in a text; empty if it names none, or several."""
     names = [name for name, words in WORKLOADS.items() if re.search(words, text, re.IGNORECASE)]
-    return [name if name == TPCC else f"oltp_{name}" for name in names]
+    if len(names) != 1:
+        return ""
+    return TPCC if names == [TPCC] else f"oltp_{names[0]}"
 
 
 def workload_names(texts: Sequence[str]) -> dict[str, str]:
     """Names of the workloads in a column: known ones, unless two of its texts would be the same."""
-    known = {text: _workloads_in(text) for text in dict.fromkeys(texts)}
-    names = {text: of[0] if len(of) == 1 else text for text, of in known.items()}
+    names = {text: _workload_in(text) or text for text in dict.fromkeys(texts)}
     times = Counter(names.values())
     return {text: name if times[name] == 1 else text for text, name in names.items()}
 
@@ -134,15 +136,14 @@ def pair_in(captions: Sequence[str]) -> tuple[str, str] | None:
 
 def by_workload(systems: Sequence[str]) -> dict[str, tuple[str, str]]:
     """The workload and the system in each name, if the columns of a table are of workloads."""
-    known = {name: _workloads_in(name) for name in systems}
-    parts = {n: (of[0], next(iter(labels_in([n])), "")) for n, of in known.items() if len(of) == 1}
-    is_plain = len(parts) == len(known) == len(set(parts.values()))
-    return parts if is_plain else {name: ("", name) for name in known}
+    parts = {name: (known, _label_in(name)) for name in systems if (known := _workload_in(name))}
+    is_plain = len(parts) == len(set(systems)) == len(set(parts.values()))
+    return parts if is_plain else {name: ("", name) for name in systems}
 
 
 def are_workloads(texts: Sequence[str]) -> bool:
     """Recognises a column of workloads by its cells."""
-    return all(len(_workloads_in(text)) == 1 for text in texts)
+    return all(map(_workload_in, texts))
 
 
 def level_in(captions: Sequence[str]) -> str:

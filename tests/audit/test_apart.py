@@ -8,12 +8,11 @@ import pytest
 
 from dbdyno.audit.imported import ImportedRun, imported
 from dbdyno.audit.logs.apart import Work, told_apart
-from dbdyno.audit.logs.sysbench_log import runs_in
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import read
 from dbdyno.errors import UsageError
 from dbdyno.measurement.metric import PRIMARY
-from support.published_logs import V1
+from support.published_logs import V1, runs_in
 
 READ_WRITE = Work(reads=14_000, writes=4_000, others=2_000, events=1000)
 READ_ONLY = Work(reads=14_000, others=2_000, events=1000)

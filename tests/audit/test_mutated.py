@@ -14,15 +14,13 @@ import pytest
 
 from dbdyno.audit import read as read_room
 from dbdyno.audit.imported import imported
-from dbdyno.audit.logs.other_logs import rows_in
-from dbdyno.audit.logs.sysbench_log import runs_in
 from dbdyno.audit.page import grids
 from dbdyno.audit.page.columns import Mapping, is_heading
 from dbdyno.audit.page.grids import grids_in
 from dbdyno.audit.page.page import page_of
 from dbdyno.audit.tables import Publication, publication_of
 from dbdyno.errors import UsageError
-from support.published_logs import FORK, HAMMERDB, PAGE, PGBENCH, V04, V05, V1
+from support.published_logs import FORK, HAMMERDB, PAGE, PGBENCH, V04, V05, V1, rows_in, runs_in
 from support.source import ROOT
 
 MUTANTS: Final = int(os.environ.get("DBDYNO_SEEDS", "400"))

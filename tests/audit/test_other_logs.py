@@ -9,10 +9,9 @@ import pytest
 
 from dbdyno.audit.audit import audit
 from dbdyno.audit.ledger import Severity
-from dbdyno.audit.logs.other_logs import rows_in
 from dbdyno.audit.read import read
 from dbdyno.errors import UsageError
-from support.published_logs import HAMMERDB, OLDER, PGBENCH, V1
+from support.published_logs import HAMMERDB, OLDER, PGBENCH, V1, rows_in
 
 
 def test_pgbench_of_several_versions() -> None:

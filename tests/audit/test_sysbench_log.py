@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.audit.logs.sysbench_log import runs_in
 from dbdyno.errors import UsageError
-from support.published_logs import FORK, V04, V05, V1
+from support.published_logs import FORK, V04, V05, V1, runs_in
 
 
 def test_a_log_of_1_0_is_read_to_its_last_number():

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.audit.logs.sysbench_log import LoggedRun, runs_in
+from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.logs.wrappers import streams_in
 from dbdyno.audit.read import text_of
-from support.published_logs import V1
+from support.published_logs import V1, runs_in
 
 
 def lines(prefix: str) -> Callable[[str], str]:

@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from dbdyno.audit.logs.other_logs import LoggedRow, logs_in
+from dbdyno.audit.logs.sysbench_log import LoggedRun
+
 V1 = """\
 sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)
 
@@ -176,3 +181,13 @@ OWN_HLOG = """\
 #[dbdyno: latencies in ns; untagged: events from the moment they were due]
 #[Histogram log format version 1.3]
 """
+
+
+def runs_in(text: str, source: str) -> Sequence[LoggedRun]:
+    """The runs of sysbench in a log."""
+    return logs_in(text, source).runs
+
+
+def rows_in(text: str, source: str) -> Sequence[LoggedRow]:
+    """The runs of other programs in a log."""
+    return logs_in(text, source).rows

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from dbdyno.audit.folders import Folders, kind_of
 from dbdyno.audit.logs.apart import told_apart
-from dbdyno.audit.logs.other_logs import begun_in
+from dbdyno.audit.logs.other_logs import logs_in
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import TOOLS, foreign_text_of
 from dbdyno.audit.recorded import TABLE, Recorded, recorded_in
@@ -196,7 +196,7 @@ def _found(
             f"{path} holds no results that are known",
             wanted=f"a log of {TOOLS}, the plain log of `dbdyno sysbench`,"
             " or a table with load levels and metrics (HTML, Markdown, CSV, a cell a line)",
-            found=begun_in(text) or None,
+            found=logs_in(text, str(path)).begun or None,
             hint="write its numbers into a CSV file with the columns threads, system, tps",
         )
     own = path.absolute().parent.name if names else ""

@@ -11,7 +11,7 @@ from typing import Final
 
 from dbdyno.audit.folders import Folders
 from dbdyno.audit.logs.apart import told_apart
-from dbdyno.audit.logs.other_logs import NEW_ORDER_TOOLS, LoggedRow, begun_in, logs_in
+from dbdyno.audit.logs.other_logs import NEW_ORDER_TOOLS, LoggedRow, logs_in
 from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.page.page import page_of
@@ -167,21 +167,22 @@ def mapping_of(path: Path) -> Mapping:
 def _page(path: Path, mapping: Mapping, folders: Folders) -> Publication:
     """A log's runs, or a page's tables with the facts of its set-up; its sentences are not read."""
     text = foreign_text_of(path)
-    logged, rows = logs_in(text, str(path))
-    runs = [run for run in logged if not _unfinished(run, path)]
-    unread = [words for run in logged if (words := _unfinished(run, path))]
-    if logged or rows:
+    log = logs_in(text, str(path))
+    if log.runs or log.rows:
+        runs = [run for run in log.runs if not _unfinished(run, path)]
+        unread = [words for run in log.runs if (words := _unfinished(run, path))]
         tables_of_log = [
             *_of_runs(runs, path, mapping, folders),
-            *_of_rows(rows, path, mapping, folders),
+            *_of_rows(log.rows, path, mapping, folders),
         ]
         return _of_log(path, text, tables_of_log, unread)
-    begun = begun_in(text)
-    page = page_of("" if begun else text, str(path), mapping)
+    if log.begun:
+        raise _without_results([path], [log.begun])
+    page = page_of(text, str(path), mapping)
     if not page.tables and page.refusals:
         raise page.refusals[0]
     if not page.tables:
-        raise _without_results([path], [*([begun] if begun else []), *page.unread])
+        raise _without_results([path], page.unread)
     return facts_in(text).model_copy(
         update={
             "title": path.name,

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 from dbdyno._engine import Histogram
 from dbdyno.audit.logs.apart import Work
-from dbdyno.audit.logs.other_logs import LoggedRow, begun_in, logs_in
-from dbdyno.audit.logs.sysbench_log import LoggedRun, prepared_in
+from dbdyno.audit.logs.other_logs import MINUTE_S, LoggedRow, logs_in
+from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.page import columns
 from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import YAML_SUFFIXES
-from dbdyno.audit.tables import NOPM, TPS, Printed, PublishedTable, publication_of
+from dbdyno.audit.tables import NOPM, QPS, TPS, Printed, PublishedTable, publication_of
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
 
@@ -26,8 +26,8 @@ COUNT_MAX: Final = 2**40
 TABLE: Final = "a table, by a tool that it does not name"
 LATENCIES: Final = ("avg", "p50", "p95", "p99", "p999", "max")
 PRINTED: Final = {
-    "tps": "transactions_per_s",
-    "qps": "queries_per_s",
+    TPS: "transactions_per_s",
+    QPS: "queries_per_s",
     **{name: name for name in (f"latency_ms_{part}" for part in LATENCIES)},
 }
 """Metrics of tables and logs, under dbdyno's names."""
@@ -68,14 +68,14 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
     """Every run of a text, in order; empty for an unknown kind, UsageError as its parser."""
     if source.endswith(YAML_SUFFIXES):
         return _of_tables(publication_of(text, source).tables)
-    runs, rows = logs_in(text, source)
-    others = (run for row in rows if (run := _other(row)) is not None)
-    logged = [*map(_sysbench, runs), *others]
-    if logged:
+    log = logs_in(text, source)
+    if logged := [*map(_sysbench, log.runs), *map(_other, log.rows)]:
         return sorted(logged, key=lambda run: run.line)
-    if line := prepared_in(text):
-        return [Recorded("sysbench", 0, {}, line=line, test_without_sql="prepare")]
-    page = page_of("" if begun_in(text) else text, source, mapping)
+    if log.prepared:
+        return [Recorded("sysbench", 0, {}, line=log.prepared, test_without_sql="prepare")]
+    if log.begun:
+        return []
+    page = page_of(text, source, mapping)
     if page.refusals:  # a part of a page would be taken for the whole
         raise page.refusals[0]
     return _of_tables(page.tables)
@@ -185,15 +185,12 @@ def _histograms(log: LoggedRun) -> dict[str, bytes]:
     return {EVENT: histogram.encode()}
 
 
-def _other(row: LoggedRow) -> Recorded | None:
+def _other(row: LoggedRow) -> Recorded:
     """A run of pgbench, or of a program that counts new orders: they are its transactions, as
     products count all others each in its own way."""
-    values = dict(row.values)
-    if is_of_orders := "nopm" in values:
-        values["tps"] = str(float(values["nopm"]) / 60)
-    if "tps" not in values:
-        return None
-    reported = {PRINTED[name]: float(text) for name, text in values.items() if name in PRINTED}
+    reported = {PRINTED[name]: float(text) for name, text in row.values.items() if name in PRINTED}
+    if is_of_orders := NOPM in row.values:
+        reported[PRINTED[TPS]] = float(row.values[NOPM]) / MINUTE_S
     seconds = row.seconds if is_of_orders else row.seconds or 1.0
     events = round(reported["transactions_per_s"] * seconds)
     whole = Interval(
@@ -253,11 +250,11 @@ def _rows(table: PublishedTable) -> Iterator[Recorded]:
         workload = f"{workload or 'TPC-C'} (new orders)"
     for place, threads in enumerate(table.threads):
         reported = {
-            PRINTED[name]: float(values[place].value)
+            PRINTED[name]: values[place].value
             for name, values in table.values.items()
             if name in PRINTED
         }
         if of_orders:
-            reported["transactions_per_s"] = float(table.values[NOPM][place].value) / 60
+            reported[PRINTED[TPS]] = table.values[NOPM][place].value / MINUTE_S
         if reported:
             yield Recorded(TABLE, threads, reported, system=table.system, workload=workload)

@@ -9,12 +9,12 @@ line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dbdyno.audit.logs.apart import Work
-from dbdyno.audit.logs.sysbench_log import NUMBER, WHOLE, LoggedRun, runs_in
+from dbdyno.audit.logs.sysbench_log import NUMBER, WHOLE, LoggedRun, prepared_in, runs_in
 from dbdyno.audit.logs.wrappers import LogLine, Stream, streams_in
 from dbdyno.errors import UsageError
 
@@ -167,33 +167,52 @@ class LoggedRow(NamedTuple):
     work: Work = Work()
 
 
-def logs_in(text: str, source: str) -> tuple[list[LoggedRun], list[LoggedRow]]:
-    """Runs of sysbench and of other programs; of a page with tables only whole runs, as pages quote
-    parts of logs beside their results."""
-    runs, rows = runs_in(text, source), rows_in(text, source)
-    if TABLE.search(text):
+@dataclass(frozen=True)
+class LoggedText:
+    """The logs in a text.
+
+    Attributes:
+        runs, rows: runs of sysbench and of other programs.
+        prepared: the first line of sysbench's `prepare` or `cleanup`; 0 without, or beside runs.
+        begun: the first run that has no result, in words; empty without, beside runs, and for
+            pages.
+    """
+
+    runs: Sequence[LoggedRun]
+    rows: Sequence[LoggedRow]
+    prepared: int = 0
+    begun: str = ""
+
+
+def logs_in(text: str, source: str) -> LoggedText:
+    """The logs in a text; of a page with tables only whole runs, as pages quote parts of logs.
+
+    Raises:
+        UsageError: an unreadable line, or half a report; with its line.
+    """
+    streams = streams_in(text)
+    runs, rows = runs_in(streams, source), list[LoggedRow]()
+    if any(sign in text for sign in SIGNS):  # long logs of sysbench are read in half the time
+        rows = _rows_in(streams, source)
+    if is_page := TABLE.search(text) is not None:
         runs = [run for run in runs if run.is_whole and not run.test_without_sql]
         rows = [row for row in rows if row.threads]
-    return runs, rows
+    if runs or rows:
+        return LoggedText(runs, rows)
+    return LoggedText(runs, rows, prepared_in(streams), "" if is_page else _begun_in(streams))
 
 
-def rows_in(text: str, source: str) -> list[LoggedRow]:
-    """Every run of a text, in order; empty for other programs, UsageError for half a report."""
+def _rows_in(streams: Sequence[Stream], source: str) -> list[LoggedRow]:
     rows: list[LoggedRow] = []
-    if not any(sign in text for sign in SIGNS):  # long logs of sysbench are read in half the time
-        return rows
-    for stream in streams_in(text):
+    for stream in streams:
         rows += _pgbench(stream, source)
         for tool in NEW_ORDER_TOOLS:
             rows += _new_orders(stream, tool)
     return sorted(rows, key=lambda row: row.line)
 
 
-def begun_in(text: str) -> str:
-    """The first run of a log that has no result, in words; empty without one, and for pages."""
-    if TABLE.search(text):
-        return ""
-    for line in (line for stream in streams_in(text) for line in stream.lines):
+def _begun_in(streams: Sequence[Stream]) -> str:
+    for line in (line for stream in streams for line in stream.lines):
         for tool in NEW_ORDER_TOOLS:
             if tool.users.search(line.text):
                 return f"line {line.number} is of a run of {tool.name} without {tool.ends}"

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from dbdyno.audit.logs.apart import Work
-from dbdyno.audit.logs.wrappers import LogLine, Stream, streams_in
+from dbdyno.audit.logs.wrappers import LogLine, Stream
 from dbdyno.errors import UsageError
 
 NUMBER: Final = r"(\d{1,12}(?:\.\d{1,12})?)"
@@ -292,9 +292,9 @@ class LoggedRun:
         )
 
 
-def runs_in(text: str, source: str) -> list[LoggedRun]:
-    """Every run of a text, in order; UsageError with the number of an unreadable line."""
-    runs = [run for stream in streams_in(text) for run in _runs_of(stream, source)]
+def runs_in(streams: Sequence[Stream], source: str) -> list[LoggedRun]:
+    """Every run of a log, in order; UsageError with the number of an unreadable line."""
+    runs = [run for stream in streams for run in _runs_of(stream, source)]
     return sorted((run for run in runs if not run.is_empty), key=lambda run: run.first_line)
 
 
@@ -318,9 +318,9 @@ def _runs_of(stream: Stream, source: str) -> list[LoggedRun]:
     return runs
 
 
-def prepared_in(text: str) -> int:
-    """The first line of sysbench's `prepare` or `cleanup` in a text; 0 if there is none."""
-    lines = (line for stream in streams_in(text) for line in stream.lines)
+def prepared_in(streams: Sequence[Stream]) -> int:
+    """The first line of sysbench's `prepare` or `cleanup` in a log; 0 if there is none."""
+    lines = (line for stream in streams for line in stream.lines)
     return next((line.number for line in lines if PREPARED.match(line.text)), 0)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -107,22 +107,29 @@ class Stream:
 def streams_in(text: str) -> list[Stream]:
     """The streams of a log. Lines of other sources, such as the servers, are left out."""
     lines = _without_margins([_bare(n, line) for n, line in _unquoted(text)])
-    branches = _branches(lines)
-    lines = [
-        replace(line, source=line.bracket) if line.bracket in branches else line for line in lines
-    ]
-    tools = {line.source for line in lines if BEGINS.match(line.text)}
+    begun = [line for line in lines if BEGINS.match(line.text)]
+    branches = _branches(lines, begun)
+    tools = {_source(line, branches) for line in begun}
     by_source: dict[str, list[LogLine]] = {}
     for line in lines:
-        if not tools or line.source in tools:
-            by_source.setdefault(line.source, []).append(line)
+        source = _source(line, branches)
+        if not tools or source in tools:
+            by_source.setdefault(source, []).append(line)
     has_names = len(by_source) > 1
     return [Stream(name if has_names else "", tuple(of)) for name, of in by_source.items()]
 
 
-def _branches(lines: Sequence[LogLine]) -> set[str]:
-    """Brackets of processes that print at the same time; empty if one ends before the next."""
-    tools = {line.bracket for line in lines if BEGINS.match(line.text) and not line.source} - {""}
+def _source(line: LogLine, branches: Collection[str]) -> str:
+    return line.bracket if line.bracket in branches else line.source
+
+
+def _branches(lines: Sequence[LogLine], begun: Sequence[LogLine]) -> set[str]:
+    """Brackets of processes that print at the same time; empty if one ends before the next.
+
+    Args:
+        begun: the lines by which streams of a tool are known.
+    """
+    tools = {line.bracket for line in begun if not line.source} - {""}
     places: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
         if line.bracket in tools:

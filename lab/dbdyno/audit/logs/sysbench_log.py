@@ -22,6 +22,7 @@ from dbdyno.errors import UsageError
 NUMBER: Final = r"(\d{1,12}(?:\.\d{1,12})?)"
 WHOLE: Final = r"(\d{1,12})"
 """Longer numbers were not measured, and would overflow."""
+RATE: Final = re.compile(NUMBER)
 VERSION: Final = re.compile(r"\bsysbench (\d+\.\d+(?:\.\d+)?(?:-\w+)?)")
 THREADS: Final = re.compile(rf"Number of threads: {WHOLE}$")
 STARTED: Final = re.compile(r"Initializing |Threads started!")
@@ -62,6 +63,7 @@ TESTS: Final = {
     "mutex": re.compile(r"Doing mutex performance"),
 }
 """Tests without a database, and lines that only they print."""
+HEAD: Final = re.compile("|".join(one.pattern for one in (STARTED, CONDITION, *TESTS.values())))
 COMMAND: Final = re.compile(r"(?:^|[\s/'\"])sysbench\s+(?P<words>(?:\S+\s+){0,99}?)run(?:\s|$)")
 NO_RUN: Final = re.compile(r"\b(?:prepare|prewarm|warm-?up|cleanup|help)\b", re.IGNORECASE)
 OF_SERVER: Final = re.compile(
@@ -349,7 +351,7 @@ def _is_next(run: LoggedRun, text: str) -> bool:
 
 def _take(run: LoggedRun, line: LogLine, source: str) -> bool:
     """Take a line; False for a line of another program."""
-    if not run.is_over and (FATAL.match(line.text) or _is_in_head(line.text)):
+    if not run.is_over and (FATAL.match(line.text) or HEAD.match(line.text)):
         return _take_head(run, line.text)
     if not run.is_closed and _take_report(run, line.text):
         return True
@@ -368,12 +370,6 @@ def _take(run: LoggedRun, line: LogLine, source: str) -> bool:
         run.intervals.append(interval)
         return True
     return bool(THREADS.match(line.text) or ENDED.match(line.text))
-
-
-def _is_in_head(text: str) -> bool:
-    return bool(
-        STARTED.match(text) or CONDITION.match(text) or any(t.match(text) for t in TESTS.values())
-    )
 
 
 def _take_head(run: LoggedRun, text: str) -> bool:
@@ -429,7 +425,7 @@ def _interval(match: re.Match[str]) -> LoggedInterval | None:
     parts: dict[str, str] = dict(PART.findall(match[3]))
     rate = parts.get("tps") or parts.get("eps")
     numbers = [part for value in parts.values() for part in value.removesuffix("ms").split("/")]
-    if rate is None or not all(re.fullmatch(NUMBER, one) for one in numbers):
+    if rate is None or not all(RATE.fullmatch(one) for one in numbers):
         return None
     return LoggedInterval(float(match[1]), rate)
 

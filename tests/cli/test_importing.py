@@ -103,10 +103,13 @@ def folder(tmp_path: Path) -> Path:
     return logs
 
 
-def imported(folder: Path, workspace: Path, *more: str) -> int:
-    pattern = ["--pattern", "{workload}_{threads}_{port}"]
-    typed = ["import", str(folder), "--as", "old logs", "--workspace", str(workspace)]
-    return __main__.main([*typed, *pattern, *more])
+PATTERN = ("--pattern", "{workload}_{threads}_{port}")
+"""Of the names in `folder`."""
+
+
+def imported(path: Path, workspace: Path, *more: str) -> int:
+    typed = ["import", str(path), "--as", "old logs", "--workspace", str(workspace)]
+    return __main__.main([*typed, *more])
 
 
 def trials(workspace: Path) -> tuple[Measurement, ...]:
@@ -119,7 +122,7 @@ def test_a_folder_of_logs_is_a_run(
     workspace = tmp_path / "runs"
     mapping = tmp_path / "names.yaml"
     mapping.write_text('systems: {"3306": MySQL 5.7, "3307": MySQL 8.0}\n')
-    assert imported(folder, workspace, "--mapping", str(mapping)) == 0
+    assert imported(folder, workspace, *PATTERN, "--mapping", str(mapping)) == 0
     said = capsys.readouterr().out
     assert "no verdict" in said
     changed = [row.split("  ")[-1].strip() for row in said.splitlines() if "MySQL-8.0" in row]
@@ -173,10 +176,10 @@ def test_an_import_that_does_not_come_to_its_end_leaves_no_run(
     workspace = tmp_path / "runs"
     with monkeypatch.context() as patch:
         fail_at_third(patch, ended)
-        assert imported(folder, workspace) == 1
+        assert imported(folder, workspace, *PATTERN) == 1
     with Store.open(workspace) as store:
         assert store.run_ids() == []
-    assert imported(folder, workspace) == 0
+    assert imported(folder, workspace, *PATTERN) == 0
     assert len(trials(workspace)) == 4
 
 
@@ -191,7 +194,7 @@ def test_an_import_that_was_killed_is_not_complete(
     with monkeypatch.context() as patch:
         fail_at_third(patch, KeyboardInterrupt())
         patch.setattr(Store, "remove", lambda store, run_id: None)
-        assert imported(folder, workspace) == 1
+        assert imported(folder, workspace, *PATTERN) == 1
     at = ["--workspace", str(workspace)]
     capsys.readouterr()
     assert __main__.main(["report", "latest", *at]) == 0
@@ -205,7 +208,7 @@ def test_all_commands_take_it(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace = tmp_path / "runs"
-    assert imported(folder, workspace) == 0
+    assert imported(folder, workspace, *PATTERN) == 0
     at = ["--workspace", str(workspace)]
     capsys.readouterr()
     assert __main__.main(["report", "latest", *at, "--output", "json"]) == 0
@@ -282,8 +285,8 @@ def test_what_cannot_be_imported_is_refused_and_nothing_is_stored(
     said: str,
 ) -> None:
     (tmp_path / name).write_text(text)
-    typed = ["import", str(tmp_path / name), "--as", "x", "--workspace", str(tmp_path / "runs")]
-    assert __main__.main([*typed, "--pattern", pattern] if pattern else typed) == 2
+    more = ["--pattern", pattern] if pattern else []
+    assert imported(tmp_path / name, tmp_path / "runs", *more) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
@@ -294,8 +297,7 @@ def test_a_table_is_a_run_of_the_systems_in_it(
     """TiDB's shape: throughput of statements and p95, no transactions, which stay unknown."""
     (tmp_path / "read_write.md").write_text(TABLE)
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / "read_write.md"), "--as", "TiDB"]
-    assert __main__.main([*typed, "--workspace", str(workspace)]) == 0
+    assert imported(tmp_path / "read_write.md", workspace) == 0
     out = capsys.readouterr().out
     assert "QPS 1/s" in out
     assert "TPS 1/s" not in out
@@ -317,8 +319,7 @@ def test_a_table_is_a_run_of_the_systems_in_it(
 def test_a_publication_is_imported_with_all_its_tables(tmp_path: Path) -> None:
     published = ROOT / "examples" / "published" / "tidb-v3-vs-v2-2019.yaml"
     workspace = tmp_path / "runs"
-    typed = ["import", str(published), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main(typed) == 0
+    assert imported(published, workspace) == 0
     run = api.load("latest", workspace)
     assert len(run.plan.systems) == 2
     assert len(run.plan.workloads) == 4
@@ -329,8 +330,7 @@ def test_a_publication_is_imported_with_all_its_tables(tmp_path: Path) -> None:
 def test_new_orders_of_hammerdb_are_its_transactions(tmp_path: Path) -> None:
     (tmp_path / "hammer.log").write_text(HAMMERDB)
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / "hammer.log"), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main(typed) == 0
+    assert imported(tmp_path / "hammer.log", workspace) == 0
     rates = {one.trial.cell.threads: one.value(PRIMARY) for one in trials(workspace)}
     assert rates == {8: 120345 / 60, 16: 180001 / 60}
     assert {one.trial.cell.workload for one in trials(workspace)} == {
@@ -341,8 +341,7 @@ def test_new_orders_of_hammerdb_are_its_transactions(tmp_path: Path) -> None:
 def test_what_follows_the_last_line_of_a_log_goes_on_at_its_rate(tmp_path: Path) -> None:
     (tmp_path / "long.log").write_text(log(8, 100, total_s=2.5))
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / "long.log"), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main(typed) == 0
+    assert imported(tmp_path / "long.log", workspace) == 0
     (trial,) = trials(workspace)
     assert [(one.end_s, one.events) for one in trial.intervals] == [(1, 80), (2, 80), (2.5, 40)]
 
@@ -370,8 +369,7 @@ def test_logs_that_do_not_tell_all_are_not_void(
     (tmp_path / "a.log").write_text(text)
     (tmp_path / "names.yaml").write_text("workload: oltp_read_write\n")
     workspace, mapping = tmp_path / "runs", str(tmp_path / "names.yaml")
-    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main([*typed, "--mapping", mapping]) == 0
+    assert imported(tmp_path / "a.log", workspace, "--mapping", mapping) == 0
     run = api.load("latest", workspace)
     (trial,) = run.trials
     assert [one.check for one in run.judgement.findings if one.level is Level.VOID] == []
@@ -384,8 +382,7 @@ def test_logs_that_do_not_tell_all_are_not_void(
 def test_where_nothing_imported_is_usable_the_report_says_so(tmp_path: Path) -> None:
     whole = log(8, 100)
     (tmp_path / "cut.log").write_text(whole[: whole.index("SQL statistics")])
-    typed = ["import", str(tmp_path / "cut.log"), "--as", "x"]
-    assert __main__.main([*typed, "--workspace", str(tmp_path / "runs")]) == 0
+    assert imported(tmp_path / "cut.log", tmp_path / "runs") == 0
     page = (api.load("latest", tmp_path / "runs").evidence.folder / "report.html").read_text()
     assert "No trial is valid, so there is no result." in page
     assert "this report has their numbers" not in page
@@ -395,8 +392,7 @@ def test_where_nothing_imported_is_usable_the_report_says_so(tmp_path: Path) -> 
 def test_a_log_that_was_cut_off_is_a_failed_trial(tmp_path: Path, whole: str) -> None:
     (tmp_path / "cut.log").write_text(whole[: whole.rindex("SQL statistics")] + whole)
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / "cut.log"), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main(typed) == 0
+    assert imported(tmp_path / "cut.log", workspace) == 0
     first, second = trials(workspace)
     last = len(whole[: whole.rindex("SQL statistics")].splitlines())
     missing = "transactions, total time, total number of events"
@@ -427,8 +423,8 @@ def test_the_name_supplies_what_a_log_without_its_head_lacks(
 ) -> None:
     (tmp_path / name).write_text(text)
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / name), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main([*typed, *(["--pattern", pattern] if pattern else [])]) == 0
+    more = ["--pattern", pattern] if pattern else []
+    assert imported(tmp_path / name, workspace, *more) == 0
     (trial,) = trials(workspace)
     assert (trial.trial.cell.workload, trial.trial.cell.threads) == cell
     assert trial.value(PRIMARY) == pytest.approx(tps)
@@ -437,8 +433,7 @@ def test_the_name_supplies_what_a_log_without_its_head_lacks(
 def test_reports_without_heads_are_runs_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(HEADLESS + HEADLESS.replace("505.07", "404.04"))
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main(typed) == 0
+    assert imported(tmp_path / "a.log", workspace) == 0
     assert [one.value(PRIMARY) for one in trials(workspace)] == [505.07, 404.04]
 
 
@@ -477,8 +472,7 @@ def test_counters_that_were_not_filled_are_no_measurements(
 ) -> None:
     (tmp_path / "a.log").write_text(text)
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main(typed) == 0
+    assert imported(tmp_path / "a.log", workspace) == 0
     assert trials(workspace)[0].reported.get(metric) == value
     assert [f.check for f in api.load("latest", workspace).judgement.findings] == ["imported-run"]
 
@@ -489,8 +483,7 @@ def test_what_was_left_out_or_told_apart_is_said(
     text = log(8, 100) + log(8, 100, others=0)
     (tmp_path / "a.log").write_text(text)
     workspace = tmp_path / "runs"
-    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(workspace)]
-    assert __main__.main(typed) == 0
+    assert imported(tmp_path / "a.log", workspace) == 0
     assert "told apart, as runs of one name did different work: " in capsys.readouterr().err
     assert "told apart" in (api.load("latest", workspace).evidence.folder / "report.md").read_text()
 
@@ -499,8 +492,7 @@ def test_a_percentile_that_was_not_printed_is_said_to_be_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.log").write_text(log(4, 200).replace("95th percentile: ", "99th percentile: "))
-    typed = ["import", str(tmp_path / "a.log"), "--as", "x", "--workspace", str(tmp_path / "runs")]
-    assert __main__.main(typed) == 0
+    assert imported(tmp_path / "a.log", tmp_path / "runs") == 0
     said = capsys.readouterr().out
     assert "not printed" in said
     assert "not enough requests" not in said

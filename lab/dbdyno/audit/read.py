@@ -99,8 +99,9 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
     whole = [
         publication_of(text_of(path), str(path)) for path in paths if path.suffix in YAML_SUFFIXES
     ]
-    folders = Folders([path for path in paths if path.suffix not in YAML_SUFFIXES])
-    pages = [_page(path, said, folders) for path in paths if path.suffix not in YAML_SUFFIXES]
+    foreign = [path for path in paths if path.suffix not in YAML_SUFFIXES]
+    folders = Folders(foreign)
+    pages = [_page(path, said, folders) for path in foreign]
     if pages and not any(one.tables for one in (*whole, *pages)):
         raise _without_results(paths, [text for page in pages for text in page.unread])
     groups: list[list[Publication]] = [[one] for one in whole]

@@ -117,9 +117,9 @@ def _sections(readable: Sequence[tuple[Grid, Published]]) -> list[str]:
     same, other = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for number, (_, parts) in enumerate(readable):
         for table in parts.tables:
+            at = tuple(sorted(table.at.items()))
             for metric, values in table.values.items():
                 for threads, printed in zip(table.threads, values, strict=True):
-                    at = tuple(sorted(table.at.items()))
                     cell = (table.system, table.workload, at, threads, metric)
                     holder, before = holders.get(cell, (number, printed))
                     if holder != number:

@@ -18,7 +18,7 @@ from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.page import columns
 from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import YAML_SUFFIXES
-from dbdyno.audit.tables import NOPM, QPS, TPS, Printed, PublishedTable, publication_of
+from dbdyno.audit.tables import NOPM, QPS, TPS, Printed, PublishedTable, publication_of, quantile_of
 from dbdyno.measurement.measurement import EVENT
 from dbdyno.measurement.parts import Interval, Phase
 
@@ -83,9 +83,7 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
 
 def _sysbench(log: LoggedRun) -> Recorded:
     percentiles = {
-        f"latency_ms_p{name.replace('.', '')}": log.latency(name)
-        for name in log.latency_ms
-        if name[:1].isdigit()
+        quantile_of(name): log.latency(name) for name in log.latency_ms if name[:1].isdigit()
     }
     printed = {
         "transactions_per_s": log.tps,

@@ -31,6 +31,11 @@ NUMBER: Final = re.compile(rf"[+-]?\d{{1,{DIGITS_MAX}}}(?:\.\d{{1,{DIGITS_MAX}}}
 QUANTILE: Final = re.compile(r"latency_ms_p(\d{1,9})")
 
 
+def quantile_of(percent: str) -> str:
+    """The metric of a percentile: of "99.9" `latency_ms_p999`."""
+    return f"{LATENCY}p{percent.replace('.', '')}"
+
+
 class Printed(FiniteNoun):
     """A number as it was printed.
 

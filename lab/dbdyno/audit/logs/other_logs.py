@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from dbdyno.audit.logs.apart import Work
 from dbdyno.audit.logs.sysbench_log import NUMBER, WHOLE, LoggedRun, prepared_in, runs_in
 from dbdyno.audit.logs.wrappers import LogLine, Stream, streams_in
+from dbdyno.audit.tables import quantile_of
 from dbdyno.errors import UsageError
 
 BEGINS: Final = re.compile(r"transaction type: (?P<workload>.+)$")
@@ -317,6 +318,6 @@ def _numbers(numbers: dict[str, str]) -> dict[str, str]:
     if abs(mean - avg) > max(1.0, MEANS_OFF * mean):
         return {**values, "latency_ms_avg": f"{mean:.1f}"}
     latencies = numbers.get("latencies", "")
-    quantiles = {f"latency_ms_p{q.replace('.', '')}": n for q, n in QUANTILE.findall(latencies)}
+    quantiles = {quantile_of(percent): text for percent, text in QUANTILE.findall(latencies)}
     largest = {"latency_ms_max": match[1]} if (match := MAXIMUM.search(latencies)) else {}
     return {**values, "latency_ms_avg": numbers["avg"], **quantiles, **largest}

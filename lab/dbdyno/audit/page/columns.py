@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator
 
-from dbdyno.audit.tables import MEAN, NOPM, QPS, TPS, Printed
+from dbdyno.audit.tables import MEAN, NOPM, QPS, TPS, Printed, quantile_of
 from dbdyno.errors import UsageError
 from dbdyno.measurement.parts import FiniteNoun
 
@@ -349,8 +349,8 @@ def _percentile_of(bare: str) -> tuple[str, str] | None:
     is_plain = match["share"] in (None, "95", "99", "99.9", "99.99")
     if not is_plain and not LATENCY.search(bare):  # 50 % may be anything
         return None
-    digits = (match["p"] or match["share"]).replace(".", "")
-    return f"latency_ms_p{digits}", f"{bare[: match.start()]} {bare[match.end() :]}"
+    rest = f"{bare[: match.start()]} {bare[match.end() :]}"
+    return quantile_of(match["p"] or match["share"]), rest
 
 
 def _first_of(known: Sequence[tuple[str, str]], bare: str) -> tuple[str, str] | None:

@@ -51,6 +51,18 @@ class ImportedRun:
     notes: dict[str, str]
 
 
+@dataclass(frozen=True)
+class FileNames:
+    """A pattern of file names.
+
+    Attributes:
+        folders: number of the folders before a name that the pattern has.
+    """
+
+    pattern: re.Pattern[str]
+    folders: int
+
+
 class ImportedTrial(NamedTuple):
     """A run of a file, with system, workload and threads from the file's name."""
 
@@ -73,7 +85,7 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
             pattern without fields.
     """
     files = _files(paths)
-    names = _named(pattern) if pattern else None
+    names = _names_of(pattern) if pattern else None
     folders = Folders(files, is_used=any(path.is_dir() for path in paths))
     every = [one for path in files for one in _found(path, mapping, names, folders)]
     trials = _named_by_files([trial for trial in every if not trial.run.test_without_sql])
@@ -165,7 +177,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _named(pattern: str) -> re.Pattern[str]:
+def _names_of(pattern: str) -> FileNames:
     """Compile a pattern of file names and folders; `{name}` matches up to the next field, `*` any
     text."""
     fields = re.findall(r"\{(\w+)\}", pattern)
@@ -175,18 +187,18 @@ def _named(pattern: str) -> re.Pattern[str]:
             wanted="such as {workload}_{threads}_{port}, each field once",
             found=", ".join(fields) or "no {field}",
         )
-    parts = re.split(r"\{(\w+)\}", pattern.removeprefix("./").strip("/"))
+    bare = pattern.removeprefix("./").strip("/")
     texts = (
         (rf"(?P<{part}>\d+)" if part == "threads" else rf"(?P<{part}>[^/]+?)")
         if place % 2
         else re.escape(part).replace(r"\*", "[^/]*")
-        for place, part in enumerate(parts)
+        for place, part in enumerate(re.split(r"\{(\w+)\}", bare))
     )
-    return re.compile("".join(texts))
+    return FileNames(re.compile("".join(texts)), bare.count("/"))
 
 
 def _found(
-    path: Path, mapping: Mapping, names: re.Pattern[str] | None, folders: Folders
+    path: Path, mapping: Mapping, names: FileNames | None, folders: Folders
 ) -> Iterator[ImportedTrial]:
     text, said = foreign_text_of(path), _said_by_name(path, names)
     workload = said.get("workload") or mapping.workload
@@ -199,7 +211,7 @@ def _found(
             found=logs_in(text, str(path)).begun or None,
             hint="write its numbers into a CSV file with the columns threads, system, tps",
         )
-    own = path.absolute().parent.name if names else ""
+    own, in_pattern = (path.absolute().parent.name, names.folders) if names else ("", 0)
     by_name = said.get("system") or _other_fields(said)
     differing = _differing(runs)
     for run in runs:
@@ -210,7 +222,7 @@ def _found(
         elif is_table:
             label = by_name or mapping.system or run.system
         else:
-            label = by_name or mapping.system or folders.system(path, {threads}, _folders_in(names))
+            label = by_name or mapping.system or folders.system(path, {threads}, in_pattern)
             if differing:
                 label = f"{label or own or path.stem} {getattr(run, differing)}".strip()
         label = label or own or path.stem
@@ -257,23 +269,18 @@ def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
     return threads
 
 
-def _folders_in(names: re.Pattern[str] | None) -> int:
-    """Number of folders in a pattern."""
-    return names.pattern.replace("[^/]", "").count("/") if names else 0
-
-
-def _said_by_name(path: Path, names: re.Pattern[str] | None) -> dict[str, str]:
-    """Fields of the file's name, with as many folders before it as the pattern has."""
+def _said_by_name(path: Path, names: FileNames | None) -> dict[str, str]:
+    """Fields of the file's name and of the folders before it."""
     if names is None:
         return {}
     parts = path.absolute().parts
-    folders = parts[len(parts) - 1 - _folders_in(names) : -1]
+    folders = parts[len(parts) - 1 - names.folders : -1]
     for text in (path.stem, path.name):
-        if match := names.fullmatch("/".join([*folders, text])):
+        if match := names.pattern.fullmatch("/".join([*folders, text])):
             return match.groupdict()
     raise UsageError(
         f"{path.name} does not fit the pattern",
-        wanted=names.pattern,
+        wanted=names.pattern.pattern,
         hint="give only the files that do, or another --pattern",
     )
 

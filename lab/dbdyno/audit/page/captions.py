@@ -173,10 +173,8 @@ def _label_in(caption: str) -> str:
     if not re.search(r"[^\W\d_]", own) and not PRODUCT.search(own):
         return ""
     words = text.split()
-    while words and not re.search(r"[^\W_]", GENERIC.sub("", words[0])):
-        words.pop(0)
-    while words and not re.search(r"[^\W_]", GENERIC.sub("", words[-1])):
-        words.pop()
+    naming = [n for n, word in enumerate(words) if re.search(r"[^\W_]", GENERIC.sub("", word))]
+    words = words[naming[0] : naming[-1] + 1] if naming else []
     label = " ".join(words).strip(" :：-/()（）[]_,，.;|")
     return label if len(label) <= LABEL_MAX and len(words) <= WORDS_MAX else ""
 

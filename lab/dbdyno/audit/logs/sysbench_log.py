@@ -122,7 +122,7 @@ class ScriptCommand:
 
 
 class ScriptCommands:
-    """ScriptCommands and headings of a script among the lines of a log."""
+    """Commands and headings of a script among the lines of a log."""
 
     def __init__(self) -> None:
         self._command: ScriptCommand | None = None

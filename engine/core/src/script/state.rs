@@ -156,17 +156,18 @@ impl State {
         }
     }
 
-    /// Offers modules for `require` without a file.
-    fn offer_modules(&mut self, modules: &[(CString, Chunk)]) -> Result<(), String> {
+    /// Offers modules for `require` without a file. Each is loaded by the state that requires it.
+    fn offer_modules(&mut self, modules: &'static [(CString, Chunk)]) -> Result<(), String> {
         self.call_of_host(
             "offer_modules",
             |raw| {
-                // SAFETY: there is room for two values; the code outlives the call, which copies
-                // it.
+                // SAFETY: there is room for two values; the chunks outlive every state.
                 unsafe {
                     lua::lua_createtable(raw, 0, 8);
-                    for (name, Chunk { name: chunk, code }) in modules {
-                        lua::luaL_loadbuffer(raw, code.as_ptr().cast(), code.len(), chunk.as_ptr());
+                    for (name, chunk) in modules {
+                        let at: *const Chunk = chunk;
+                        lua::lua_pushlightuserdata(raw, at.cast_mut().cast());
+                        lua::lua_pushcclosure(raw, load_module, 1);
                         lua::lua_setfield(raw, -2, name.as_ptr());
                     }
                 }
@@ -460,6 +461,19 @@ const THREAD: &std::ffi::CStr = c"dbdyno.thread";
 unsafe fn get_host(raw: *mut lua::lua_State) {
     // SAFETY: the caller guarantees it.
     unsafe { lua::lua_getfield(raw, lua::LUA_REGISTRYINDEX, HOST.as_ptr()) };
+}
+
+/// Loads the module in the upvalue: its function, which returns the module.
+unsafe extern "C-unwind" fn load_module(raw: *mut lua::lua_State) -> c_int {
+    // SAFETY: called by Lua only; the upvalue is one of the chunks kept until the process ends.
+    unsafe {
+        let chunk: *const Chunk = lua::lua_touserdata(raw, lua::lua_upvalueindex(1)).cast();
+        let Chunk { name, code } = &*chunk;
+        match lua::luaL_loadbuffer(raw, code.as_ptr().cast(), code.len(), name.as_ptr()) {
+            lua::LUA_OK => 1,
+            _ => lua::lua_error(raw),
+        }
+    }
 }
 
 /// Takes a raised error off the stack, as text.

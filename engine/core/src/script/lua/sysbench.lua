@@ -183,11 +183,11 @@ end
 local searchpath = package.searchpath
 
 function host.offer_modules(modules)
-  for name, ours in pairs(modules) do
+  for name, load_ours in pairs(modules) do
     package.preload[name] = function(...)
       local file = searchpath(name, package.path)
       if not file or host.is_released(name, #name, file, #file) then
-        return ours(...)
+        return load_ours()(...)
       end
       local module, why = loadfile(file)
       if not module then

@@ -22,13 +22,14 @@ const API: [(&str, &str); 5] = [
 ];
 
 /// Modules for `require` without a file.
-const MODULES: [(&str, &str); 18] = [
+const MODULES: [(&str, &str); 19] = [
     ("sysbench.common", include_str!("lua/built_in/common.lua")),
     ("sysbench.cpu", include_str!("lua/built_in/cpu.lua")),
     ("sysbench.fileio", include_str!("lua/built_in/fileio.lua")),
     ("sysbench.memory", include_str!("lua/built_in/memory.lua")),
     ("sysbench.mutex", include_str!("lua/built_in/mutex.lua")),
     ("sysbench.threads", include_str!("lua/built_in/threads.lua")),
+    ("sysbench.oltp", include_str!("lua/scripts/oltp.lua")),
     ("sysbench.select_random", include_str!("lua/scripts/select_random.lua")),
     ("oltp_common", include_str!("lua/oltp_common.lua")),
     ("oltp_delete", include_str!("lua/scripts/oltp_delete.lua")),

@@ -1,6 +1,6 @@
 -- sysbench's oltp_insert: one INSERT of a row, as text. Tables whose ids the client draws begin empty.
 
-require("oltp_common")
+require("sysbench.oltp")
 
 sysbench.cmdline.commands.prepare = {
   function()
@@ -24,7 +24,5 @@ function event()
     local id = sysbench.opt.auto_inc and 0 or sysbench.rand.unique() - 2147483648
     con:query(string.format("INSERT INTO %s (id, k, c, pad) VALUES (%d, %d, '%s', '%s')", name, id, k, c, pad))
   end
-  if check_reconnect then -- not in the oltp_common.lua of sysbench 1.0
-    check_reconnect()
-  end
+  check_reconnect()
 end

@@ -1,6 +1,6 @@
 -- sysbench's oltp_read_only: selects of rows and ranges in a transaction.
 
-require("oltp_common")
+require("sysbench.oltp")
 
 function prepare_statements()
   prepare_point_selects()
@@ -30,7 +30,5 @@ function event()
   if not sysbench.opt.skip_trx then
     commit()
   end
-  if check_reconnect then -- not in the oltp_common.lua of sysbench 1.0
-    check_reconnect()
-  end
+  check_reconnect()
 end

@@ -1,6 +1,6 @@
 -- sysbench's oltp_update_non_index: updates of a column without index.
 
-require("oltp_common")
+require("sysbench.oltp")
 
 function prepare_statements()
   prepare_non_index_updates()
@@ -8,7 +8,5 @@ end
 
 function event()
   execute_non_index_updates()
-  if check_reconnect then -- not in the oltp_common.lua of sysbench 1.0
-    check_reconnect()
-  end
+  check_reconnect()
 end

@@ -28,11 +28,11 @@ function common.notice(text, ...)
 end
 
 -- Validators, with sysbench's words.
-local INVALID = "Invalid value for %s: %s"
+common.INVALID = "Invalid value for %s: %s"
 
 function common.at_least(least, message)
   return function(name, text)
-    return tonumber(text) >= least or common.refuse(message or INVALID, name, text)
+    return tonumber(text) >= least or common.refuse(message or common.INVALID, name, text)
   end
 end
 
@@ -42,7 +42,7 @@ function common.one_of(...)
     known[word] = true
   end
   return function(name, text)
-    return known[text] or common.refuse(INVALID, name, text)
+    return known[text] or common.refuse(common.INVALID, name, text)
   end
 end
 

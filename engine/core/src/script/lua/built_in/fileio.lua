@@ -48,7 +48,7 @@ cmdline.options = {
     "open files with these flags as well {sync, dsync, direct}", {}, function(name, text)
       for flag in text:gmatch("[^,]+") do
         if not FLAGS[flag] then
-          common.refuse("Invalid value for %s: %s", name, flag)
+          common.refuse(common.INVALID, name, flag)
         end
       end
       return true

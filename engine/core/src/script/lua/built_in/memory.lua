@@ -8,7 +8,7 @@ sysbench.cmdline.options = {
       local bytes = tonumber(text)
       -- A power of two, as in sysbench.
       local is_right = bytes >= 8 and math.frexp(bytes) == 0.5
-      return is_right or common.refuse("Invalid value for %s: %s", name, text)
+      return is_right or common.refuse(common.INVALID, name, text)
     end, place = 1,
   },
   ["memory-total-size"] = { "bytes to transfer by all threads", "100G", sysbench.cmdline.ARG_SIZE, place = 2 },

@@ -82,8 +82,10 @@ pub(super) fn told(outcome: postgres::scanner::Outcome) -> Outcome {
     match outcome {
         postgres::scanner::Outcome::Done(summary) => Outcome::Done(summary),
         postgres::scanner::Outcome::Failed(error) => Outcome::Failed(ServerError {
-            of_postgres: Some(Box::new(error.clone())),
-            ..ServerError::new(0, error.sqlstate, error.message)
+            code: 0,
+            sqlstate: error.sqlstate,
+            message: error.message.clone(),
+            of_postgres: Some(Box::new(error)),
         }),
     }
 }

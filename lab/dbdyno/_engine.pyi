@@ -15,6 +15,9 @@ def legacy_workloads() -> list[str]:
 def is_released(name: str, path: str) -> bool:
     """True if the file has the code of sysbench's script of this name (without ``.lua``)."""
 
+def password_in_file(text: str, host: str, port: int, database: str, user: str) -> str:
+    """The password in the text of a ``.pgpass``, by libpq's rules; empty without any."""
+
 @final
 class Histogram:
     """Counts of latencies in ns by size class (HDR, 3 significant digits)."""

@@ -172,6 +172,11 @@ def test_a_password_is_found_in_libpq_s_file(pgpass, lines, password):
     assert target.postgres_password(options(**WHERE)) == password
 
 
+def test_a_user_that_is_not_utf_8_has_no_line_of_the_file(pgpass):
+    pgpass("db:*:*:?:no")
+    assert target.postgres_password(options(**{**WHERE, "pgsql_user": "\udcff"})) == ""
+
+
 def test_a_socket_of_the_usual_folder_is_called_localhost(pgpass):
     pgpass("localhost:*:*:*:here\n/srv/pg:*:*:*:there")
     for host, password in (("/tmp", "here"), ("", "here"), ("/srv/pg", "there"), ("db", "")):

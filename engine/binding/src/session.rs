@@ -8,6 +8,7 @@ use dbdyno_core::session::{self, Trouble};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +24,21 @@ create_exception!(
     PyException,
     "No answer: what was found, what to try (or None), and absent, late, refused or odd."
 );
+
+/// The password in the text of a `.pgpass`, by libpq's rules; empty without any.
+#[pyfunction]
+pub fn password_in_file(
+    text: &str,
+    host: &Bound<'_, PyString>,
+    port: i32,
+    database: &Bound<'_, PyString>,
+    user: &Bound<'_, PyString>,
+) -> String {
+    // An argument that is not UTF-8 is refused where it is used, in words for people.
+    let [host, database, user] = [host, database, user].map(|one| one.to_string_lossy());
+    let wanted = [&*host, &port.to_string(), &database, &user];
+    session::password_in_file(text, wanted).unwrap_or_default()
+}
 
 /// A session with a single query at a time.
 #[pyclass(module = "dbdyno._engine", frozen)]

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from dbdyno import _engine
 from dbdyno.errors import UnknownSystemError, UsageError
 from dbdyno.plan.systems import ENDPOINT_SCHEMES
 from dbdyno.servers.base import MYSQL, PGSQL, Credentials, Encryption, Endpoint
@@ -41,7 +42,6 @@ _IMAGE = re.compile(r"([a-z0-9][a-z0-9._/:-]*)@(sha256:[0-9a-f]{64})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _USER = re.compile(r"[A-Za-z0-9._%-]{1,80}")
 _DATABASE = re.compile(r"[A-Za-z0-9_$-]{1,64}")
-_PGPASS_FIELD = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)")
 _OPTION = re.compile(
     r"(?P<name>user|password)\s*=\s*"
     r"(?:(?P<mark>[\"'])(?P<quoted>.*?)(?P=mark)|(?P<plain>[^#]*?))\s*(?:#.*)?"
@@ -254,15 +254,8 @@ def _from_file(reference: EndpointReference) -> str:
 
 
 def _of_pgpass(text: str, reference: EndpointReference) -> str:
-    """From the first matching line HOST:PORT:DATABASE:USER:PASSWORD; `*` matches everything."""
     host, port = reference.addresses[0]
-    wanted = (host, str(port), reference.database, reference.user)
-    for line in text.splitlines():
-        fields = [re.sub(r"\\(.)", r"\1", field) for field in _PGPASS_FIELD.findall(line)]
-        fits = all(one in ("*", want) for one, want in zip(fields, wanted, strict=False))
-        if len(fields) > len(wanted) and fits and not line.startswith("#"):
-            return fields[len(wanted)]
-    return ""
+    return _engine.password_in_file(text, host, port, reference.database, reference.user)
 
 
 def _of_my_cnf(text: str, reference: EndpointReference) -> str:

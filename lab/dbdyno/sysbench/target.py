@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 
+from dbdyno import _engine
 from dbdyno.sysbench.options.table import unsupported
 from dbdyno.sysbench.options.values import Values, argument_error, boolean, fatal
 from dbdyno.sysbench.typed import TYPE_CHECKING, NamedTuple
@@ -230,7 +231,7 @@ def _password_in_file(values: Values) -> str:
         if not stat.S_ISREG(mode):
             return ""
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            lines = file.read().split("\n")
+            text = file.read()
     except OSError:
         return ""
     if mode & 0o077:
@@ -238,37 +239,8 @@ def _password_in_file(values: Values) -> str:
         return ""
     host = values.text("pgsql-host")
     host = "localhost" if host in ("", *_SOCKET_FOLDERS) else host
-    user = values.text("pgsql-user")
-    wanted = [host, str(values.integer("pgsql-port")), values.text("pgsql-db") or user, user]
-    for line in lines:
-        fields = [] if line.startswith("#") else _fields(line.rstrip("\r"))
-        named = zip(fields, wanted, strict=False)
-        if len(fields) > len(wanted) and all(_fits(*pair) for pair in named):
-            return _plain(fields[len(wanted)])
-    return ""
-
-
-def _fields(line: str) -> list[str]:
-    """The fields between colons without a backslash before them."""
-    fields = [""]
-    escaped = False
-    for character in line:
-        if character == ":" and not escaped:
-            fields.append("")
-        else:
-            fields[-1] += character
-        escaped = character == "\\" and not escaped
-    return fields
-
-
-def _fits(field: str, wanted: str) -> bool:
-    return field == "*" or _plain(field) == wanted
-
-
-def _plain(field: str) -> str:
-    """A field without the backslashes before its characters."""
-    parts = field.split("\\\\")
-    return "\\".join(part.replace("\\", "") for part in parts)
+    port, user = values.integer("pgsql-port"), values.text("pgsql-user")
+    return _engine.password_in_file(text, host, port, values.text("pgsql-db") or user, user)
 
 
 _warned: set[str] = set()

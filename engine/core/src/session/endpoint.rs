@@ -119,6 +119,41 @@ impl fmt::Debug for Login {
     }
 }
 
+/// The password in a file of PostgreSQL's client library (`~/.pgpass`), if there is one: that of the
+/// first line HOST:PORT:DATABASE:USER:PASSWORD whose fields are those of `wanted`. A field `*` is
+/// any, and a backslash takes the next character as it is.
+#[must_use]
+pub fn password_in_file(text: &str, wanted: [&str; 4]) -> Option<String> {
+    text.split('\n').filter(|line| !line.starts_with('#')).find_map(|line| {
+        let fields = fields(line.trim_end_matches('\r'));
+        let (named, behind) = fields.split_first_chunk::<4>()?;
+        let fits = |(field, wanted): (&&str, &str)| *field == "*" || plain(field) == wanted;
+        let password = behind.first().filter(|_| named.iter().zip(wanted).all(fits))?;
+        Some(plain(password))
+    })
+}
+
+/// The parts between colons that have no backslash before them.
+fn fields(line: &str) -> Vec<&str> {
+    let mut is_escaped = false;
+    let is_end = |one: char| {
+        let is_end = one == ':' && !is_escaped;
+        is_escaped = one == '\\' && !is_escaped;
+        is_end
+    };
+    line.split(is_end).collect()
+}
+
+/// A field without the backslashes before its characters.
+fn plain(field: &str) -> String {
+    let mut characters = field.chars();
+    let mut plain = String::new();
+    while let Some(one) = characters.next() {
+        plain.push(if one == '\\' { characters.next().unwrap_or(one) } else { one });
+    }
+    plain
+}
+
 /// TLS, compression and trust of sessions. The default: no TLS, no compression, trust in servers on
 /// this machine.
 #[derive(Clone, Debug, Default)]
@@ -159,6 +194,25 @@ mod tests {
         assert_eq!(tcp("127.0.0.1"), "127.0.0.1:3306");
         assert_eq!(tcp("::1"), "[::1]:3306");
         assert_eq!(Endpoint::Unix { path: "/run/my.sock".into() }.to_string(), "/run/my.sock");
+    }
+
+    #[test]
+    fn a_password_is_found_by_the_rules_of_libpq() {
+        let found = |text: &str| password_in_file(text, ["db", "6432", "d", "u"]);
+        for (text, password) in [
+            ("db:6432:d:u:secret", "secret"),
+            ("db:6432:d:u:secret\r\n", "secret"),
+            ("\n*:*:*:*:a:b", "a"),
+            ("db:5432:d:u:no\ndb:*:d:u:yes\n*:*:*:*:late", "yes"),
+            ("# db:6432:d:u:no\n\\db:6432:*:u:a\\:b\\\\c\\", "a:b\\c\\"),
+            ("db:6432:d:u:\u{2028}", "\u{2028}"),
+            ("db:6432:d:u:\n*:*:*:*:late", ""),
+        ] {
+            assert_eq!(found(text).as_deref(), Some(password), "{text}");
+        }
+        for text in ["", "db:6432:d:u", "db:6432:d:*u:no", "db:6432:d:\\*:no", "db\\:6432:d:u:no"] {
+            assert_eq!(found(text), None, "{text}");
+        }
     }
 
     #[test]

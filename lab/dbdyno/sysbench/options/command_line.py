@@ -246,7 +246,7 @@ DEPRECATED = (
 )
 """Each with its current name and greatest ignored value, in the order of sysbench's warnings."""
 
-_RENAMED = {
+RENAMED = {
     "seed-rng": "rand-seed",
     "oltp-dist-type": "rand-type",
     "oltp-dist-iter": "rand-spec-iter",
@@ -275,7 +275,7 @@ def with_current_names(
             if number > ignored_max:
                 renamed[current] = str(number)
                 warnings.append(f"--{name} is deprecated, use --{current} instead")
-    for name, current in _RENAMED.items():
+    for name, current in RENAMED.items():
         if name in typed and current not in typed:
             renamed[current] = typed[name]
     return renamed, warnings

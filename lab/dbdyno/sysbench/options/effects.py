@@ -7,6 +7,7 @@ word. An option with its default value is left out. Options of events are judged
 
 from __future__ import annotations
 
+from dbdyno.sysbench.options.command_line import RENAMED
 from dbdyno.sysbench.options.table import (
     LEGACY,
     LEGACY_ONE_TABLE,
@@ -131,13 +132,12 @@ def _of_test(test: str, values: Values, own: Values, typed: list[str]) -> Reason
         if name in _PARAMETERS and distribution not in _PARAMETERS[name]
     ]
     # By the names of sysbench 0.4, where they were typed so.
-    old = {name: name.replace("rand-spec", "oltp-dist") for name in idle}
-    idle = [old[name] if own.was_typed(old[name]) else name for name in idle]
-    used = {*_used_by(test, own.text("oltp-test-mode") if is_legacy(test) else "")}
+    old = {current: name for name, current in RENAMED.items() if own.was_typed(name)}
+    idle = [old.get(name, name) for name in idle]
+    used = _used_by(test, own.text("oltp-test-mode") if is_legacy(test) else "")
     if test != ONE_TABLE:  # `Legacy.notes` has these
         used |= {option.name for option in LEGACY_ONE_TABLE}
-    renamed = ("oltp-dist-", "seed-rng")
-    strange = [name for name in typed if name not in used and not name.startswith(renamed)]
+    strange = [name for name in typed if name not in used and name not in RENAMED]
     return [
         (f"with --rand-type={distribution}", idle),
         ("in dbdyno", _among(_WITHOUT_EFFECT_ON_TESTS, typed)),
@@ -148,7 +148,7 @@ def _of_test(test: str, values: Values, own: Values, typed: list[str]) -> Reason
     ]
 
 
-def _used_by(test: str, mode: str = "complex") -> set[str]:
+def _used_by(test: str, mode: str) -> set[str]:
     """The own options that shape a test's tables or events, as they are looked up.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock, start_new_thread  # threading costs start-up time
 
+from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
 from dbdyno.sysbench.target import PGSQL, port_notes
@@ -172,7 +173,7 @@ def run_failure_lines(failure: Mapping[str, Any], request: Request) -> list[str]
 def _conflict_hint(error: str) -> list[str]:
     """A remedy for a commit refused by a write conflict, an error beyond sysbench's defaults."""
     code = next((code for code in _CONFLICTS if f"errno = {code}," in error), None)
-    retried = f"--mysql-ignore-errors=1213,1020,1205,{code}"
+    retried = f"--mysql-ignore-errors={GLOBAL_TABLE['mysql-ignore-errors'].default},{code}"
     return [] if code is None else [f"hint: a write conflict; {retried} retries such events"]
 
 

@@ -43,7 +43,7 @@ def test_one_cell_that_alone_has_few_in_flight_is_a_misprint() -> None:
     ladder["values"] |= {"latency_ms_avg": ["80.0", "8.0", "80.0"]}
     (entry,) = found(publication(table(**ladder)), "concurrency")
     assert entry.severity is Severity.CONTRADICTION
-    assert "only here" in entry.sentence
+    assert "in this cell only" in entry.sentence
     assert entry.arithmetic == "200/s × 8.0 ms = 1.6 in flight, 1.59 to 1.61 with rounding"
     ladder["values"]["latency_ms_avg"] = ["8.0", "8.0", "8.0"]
     entries = found(publication(table(**ladder)), "concurrency")
@@ -221,7 +221,7 @@ def test_percentiles_of_sysbench_lie_on_its_grid() -> None:
     values = {"threads": [1, 2, 3], "values": {"latency_ms_p95": means}}
     ((severity, sentence),) = words(publication(table(**values), tool="sysbench 1.0.20"), "grid")
     assert severity == "note"
-    assert sentence.startswith("3 of 3 percentiles cannot be those of single runs")
+    assert sentence.startswith("3 of 3 percentiles cannot come from a single run")
     assert words(publication(table(**values), tool="another"), "grid") == []
 
 
@@ -335,10 +335,10 @@ def test_falls_and_crossovers_are_told() -> None:
     ]
     said = [sentence for _, sentence in words(publication(*tables), "shape")]
     assert said == [
-        "throughput falls with more connections by over 3 % in 1 place, which needs repeats to be"
-        " believed",
-        "throughput falls with more memory by over 3 % in 1 place, which needs repeats to be"
-        " believed",
+        "throughput falls with more connections by over 3 % in 1 place; without repeats, this may "
+        "be chance",
+        "throughput falls with more memory by over 3 % in 1 place; without repeats, this may "
+        "be chance",
         "neither of A and B is ahead everywhere: 1 cell against 1, the others within 3 %",
     ]
 

@@ -44,8 +44,8 @@ def test_a_person_reads_the_answer_first(
         "four workers of 10 ms, asked by 8 connections  throughput  400.0  399.0  -0.2 %   2.0 %",
         "exponential service of 10 ms, 8 connections    p99         10.00  10.20  +2.0 %  10.0 %",
         "",
-        "Machine: computing varied by 2.1 %, a synced write takes 0.400 ms, 1.2 % of the CPU time "
-        "was stolen.",
+        "Machine: computing varied by 2.1 %, a synced write takes 0.400 ms, the hypervisor took "
+        "1.2 % of the CPU time.",
         "Smallest difference that four of five comparisons find, with a load that needs only CPU: "
         "4.2 % in 5 min, 1.1 % in 120 min.",
     ]

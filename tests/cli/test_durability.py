@@ -62,9 +62,9 @@ def test_a_durable_server_is_said_to_be_one(
         "the binary log: is not written, torn pages: are repaired)",
         "  flushes per commit: 0.500 of the log, counted by the server, and 0.525 counted by the "
         "disks; durable commits of 4 connections need at least 0.25",
-        "  a kill -9 proves the server's part: acknowledged commits had left its memory. Whether "
-        "they survive a power loss, which was not tested, depends on the counted flushes and on "
-        "disks that obey them",
+        "  a kill -9 proves that acknowledged commits had left the server's memory. A power loss "
+        "was not tested: whether commits survive it depends on the counted flushes, and on disks "
+        "that really store data at a flush",
         "",
         "  kill 1: 1000 commits acknowledged in 1.5 s; found after recovery: 1000 of these, and 2 "
         "not yet acknowledged; server back after 0.8 s",

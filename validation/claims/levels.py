@@ -159,11 +159,6 @@ class Row:
         return f"{cells} cells; blocks: {blocks}; {noise}"
 
     @property
-    def is_on_page(self) -> bool:
-        """True for a design that the page for users shows."""
-        return self.design.stop == "decided" or self.design.blocks in (3, 5)
-
-    @property
     def looks(self) -> range:
         """Numbers of blocks after which the run is looked at."""
         blocks = self.design.blocks

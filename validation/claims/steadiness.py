@@ -190,7 +190,8 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"a detected 5 % stays detected with extended intervals: {times.words}{noise.words}",
+            "a detected difference of 5 % is detected with extended intervals too: "
+            f"{times.words}{noise.words}",
             *(0.9, None, 1000, partial(still_found, times, noise)),
         )
         for noise in (USUAL, LARGE)

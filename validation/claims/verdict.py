@@ -114,7 +114,7 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"the difference forecast as detectable in 80 % is detected: {blocks} blocks, "
+            f"a difference forecast to be detected in 80 % of runs is detected: {blocks} blocks, "
             f"starts of {noise * 100:g} %",
             *(0.78, 0.82, 20_000, partial(planned, blocks, noise)),
         )
@@ -123,7 +123,7 @@ CLAIMS: Final = (
     ),
     *(
         Claim(
-            f"excess of equal systems called *same* over the forecast: {blocks} blocks, starts of "
+            f"share of equal systems called *same*, minus the forecast: {blocks} blocks, starts of "
             f"{noise * 100:g} %, margin {percent(margin)}",
             *(-0.02, 0.02, 20_000, partial(planned_tie, blocks, noise, margin)),
         )

@@ -220,8 +220,8 @@ class CertificateResult(Result):
     def _machine(self) -> Iterator[Text]:
         noise = self.certificate.noise
         yield say(
-            "Machine: computing varied by {cpu:.1%}, a synced write takes {sync} ms, {steal:.1%} of"
-            " the CPU time was stolen.",
+            "Machine: computing varied by {cpu:.1%}, a synced write takes {sync} ms, the "
+            "hypervisor took {steal:.1%} of the CPU time.",
             cpu=noise.cpu,
             sync=NONE if noise.sync_ms is None else number(noise.sync_ms),
             steal=noise.steal,

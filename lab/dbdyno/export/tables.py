@@ -80,10 +80,13 @@ def number(name: str, meaning: str) -> ExportColumn:
     return ExportColumn(name, Kind.NUMBER, meaning)
 
 
-def reference(keys: Iterable[ExportColumn], tables: Iterable[TableDefinition]) -> str:
+def reference(keys: Iterable[ExportColumn], tables: Sequence[TableDefinition]) -> str:
     """Reference of every table and column, as Markdown for the docs."""
+    of_readings = ", ".join(f"`{t.name}`" for t in tables if AT in t.columns)
     blocks = ["### Keys: in every table except `levels`\n\n" + _rows(keys)]
-    blocks += [f"### `{t.name}`: {t.row}\n\n" + _rows(t.columns) for t in tables]
+    blocks += [f"### Also in {of_readings}\n\n" + _rows(READING)]
+    own = {t.name: [column for column in t.columns if column not in READING] for t in tables}
+    blocks += [f"### `{t.name}`: {t.row}\n\n" + _rows(own[t.name]) for t in tables]
     return "\n".join(blocks)
 
 
@@ -107,7 +110,11 @@ KEYS: Final = (
 )
 """Columns with which a table of trials begins; run_id, sequence and attempt name a trial."""
 AT: Final = number("at_s", "middle of this second or reading, in seconds since the load began")
-PHASE: Final = text("phase", "`warmup`, `measured` or `drain`; verdicts use only `measured`")
+READING: Final = (
+    text("phase", "`warmup`, `measured` or `drain`; verdicts use only `measured`"),
+    AT,
+)
+"""Columns with which a table of readings begins."""
 
 
 def _metric(metric: Metric) -> ExportColumn:
@@ -168,9 +175,9 @@ EVENT_KINDS: Final = TableDefinition(
     (
         text(
             "kind",
-            "type of the transaction, as the script or template names it, such as `new_order`",
+            "kind of transaction, as the script or template names it, such as `new_order`",
         ),
-        integer("events", "number of transactions of this kind"),
+        integer("events", "transactions of this kind"),
         number("per_s", "transactions of this kind completed per second"),
         number("latency_ms_p95", "latency p95, ms; empty below 2,000 transactions"),
     ),
@@ -197,43 +204,42 @@ INTERVALS: Final = TableDefinition(
         ),
         number("start_s", "start of this second, in seconds since the load began"),
         number("end_s", "end of this second, in seconds since the load began"),
-        integer("events", "number of transactions completed"),
-        integer("reads", "number of statements that read rows"),
-        integer("writes", "number of statements that write rows"),
-        integer("others", "number of other statements, such as BEGIN and COMMIT"),
+        integer("events", "transactions completed"),
+        integer("reads", "statements that read rows"),
+        integer("writes", "statements that write rows"),
+        integer("others", "other statements, such as BEGIN and COMMIT"),
         integer("errors", "statements that failed"),
-        integer("restarts", "number of transactions retried, for example after a deadlock"),
-        integer("reconnects", "number of lost connections that were opened again"),
-        integer("arrivals", "open loop: number of transactions that became due"),
+        integer("restarts", "transactions retried, such as after a deadlock"),
+        integer("reconnects", "lost connections that were opened again"),
+        integer("arrivals", "open loop: transactions that became due"),
         integer("backlog", "open loop: transactions due but not begun at the second's end"),
-        integer("in_flight", "number of transactions in progress at the second's end"),
+        integer("in_flight", "transactions in progress at the second's end"),
         number("silence_ms_max", "longest time in which no connection got an answer, ms"),
         integer("bytes_received", "bytes of replies"),
         integer("bytes_sent", "bytes of requests"),
-        number("latency_ms_avg", "mean latency of transactions, ms"),
-        number("latency_ms_min", "shortest latency of a transaction, ms"),
+        number("latency_ms_avg", "mean latency, ms"),
+        number("latency_ms_min", "shortest latency, ms"),
         number("latency_ms_p50", "median latency, ms; empty below 200 transactions in the second"),
         number("latency_ms_p95", "p95, ms; empty below 2,000 transactions in the second"),
         number("latency_ms_p99", "p99, ms; empty below 10,000 transactions in the second"),
-        number("latency_ms_max", "longest latency of a transaction, ms"),
+        number("latency_ms_max", "longest latency, ms"),
     ),
 )
 WATCH: Final = TableDefinition(
     "watch",
     "one row per second of the machine; CPU time is in cores (CPU seconds per second)",
-    (PHASE, AT, *_fields(WatchSample)),
+    (*READING, *_fields(WatchSample)),
 )
 DISKS: Final = TableDefinition(
     "watch_disks",
     "one row per disk and second",
-    (PHASE, AT, text("device", "the kernel's name of the disk"), *_fields(DiskSample)),
+    (*READING, text("device", "the kernel's name of the disk"), *_fields(DiskSample)),
 )
 NETWORKS: Final = TableDefinition(
     "watch_networks",
     "one row per network device and second",
     (
-        PHASE,
-        AT,
+        *READING,
         text("device", "the kernel's name of the network device; `lo` is loopback"),
         *_fields(NetworkSample),
     ),
@@ -242,8 +248,7 @@ STATUS: Final = TableDefinition(
     "status",
     "one row per counter of the server and reading",
     (
-        PHASE,
-        AT,
+        *READING,
         number("took_ms", "time that the server took to answer the reading"),
         text("name", "the server's own name of the counter"),
         number("value", "the value that the server reported"),

@@ -39,7 +39,7 @@ def report(*references: str) -> list[str]:
 
 def test_beside_servers_of_the_lab_those_of_others_are_told_apart() -> None:
     lines = report("mysql:8.0.15", "mysql://u@b:3306/sbtest")
-    assert any(line.startswith("- 5 starts of A say little about rare") for line in lines)
+    assert any(line.startswith("- 5 starts of A are too few to detect rare") for line in lines)
     procedures = [line for line in lines if line.startswith("| procedure | ")]
     assert any("server restarted for each system" in line for line in procedures)
     others = "dbdyno does not control the servers of B: it does not restart"
@@ -100,6 +100,6 @@ def test_systems_of_unknown_query_plans_are_named() -> None:
 def test_of_an_endpoint_it_is_not_promised_that_others_cpu_voids_trials() -> None:
     lines = report("mysql:8.0.15", "mysql://u@b:3306/sbtest")
     (promise,) = [line for line in lines if line.startswith("| disturbance | for ")]
-    assert "for B only stolen time counts" in promise
+    assert "for B only the hypervisor's part counts" in promise
     own = report("mysql:5.7.22", "mysql:8.0.15")
-    assert not [line for line in own if "only stolen time counts" in line]
+    assert not [line for line in own if "only the hypervisor's part counts" in line]

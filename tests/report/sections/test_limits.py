@@ -49,7 +49,10 @@ def test_a_small_incomplete_run_says_what_it_cannot_show() -> None:
     ("asked", "said"),
     [
         ({}, "latencies contain no network time"),
-        ({"network": NetworkPlan(client_ms=0.5)}, "contain only the added delay of 0.5 ms"),
+        (
+            {"network": NetworkPlan(client_ms=0.5)},
+            "no network time except the added delay of 0.5 ms",
+        ),
         ({"fleet": FleetPlan(generators=2)}, ""),
     ],
 )
@@ -186,7 +189,7 @@ def test_a_certificate_is_quoted_in_the_protocol_of_the_servers() -> None:
         ([mysql, pgsql], f"{of_mysql}, {of_postgres}"),
     ):
         (said,) = certified(trials)
-        assert said.endswith(f" (highest rate {most}): it passed.")
+        assert said.endswith(f" (highest rate {most}).")
     earlier = facts.model_copy(update={"pgsql_queries_per_s": 0.0})
     (said,) = certified([making.changed(pgsql, certificate=earlier)])
-    assert said.endswith(f" (highest rate {of_mysql}): it passed.")
+    assert said.endswith(f" (highest rate {of_mysql}).")

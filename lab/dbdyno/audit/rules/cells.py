@@ -75,7 +75,8 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
                 severity=Severity.NOTE,
                 rule="repeats",
                 sentence=say(
-                    "the cell is printed more than once with other numbers: the last are audited"
+                    "the cell is printed more than once, with different numbers: the audit uses "
+                    "the last"
                 ),
                 arithmetic=listed(cell.replaced),
                 place=cell.title,
@@ -192,7 +193,7 @@ def _of_flight(
     if ABOVE < flight.low <= ABOVE_OF_MEANS:
         return Severity.NOTE, say(
             "throughput and mean latency need a few more requests in flight than the {threads}"
-            " connections can have, as means over runs that lie apart do",
+            " connections can have, perhaps because they are means over runs that differ much",
             threads=cell.threads,
         )
     if flight.low > most:
@@ -205,8 +206,8 @@ def _of_flight(
         return None
     if cell.is_mean_said and _is_alone(cell, flight, seen):
         return Severity.CONTRADICTION, say(
-            "throughput and mean latency do not belong to the same run: only here were far "
-            "fewer requests in flight than there are connections ({threads})",
+            "throughput and mean latency do not belong to the same run: in this cell only, far "
+            "fewer requests were in flight than there are connections ({threads})",
             threads=cell.threads,
         )
     return Severity.NOTE, say(
@@ -400,8 +401,8 @@ def _percentiles(
                 cell,
                 say("{metric} is above what the mean allows", metric=percentile),
                 say(
-                    "{number} ms > {bound:.4g} ms, as {rest:.3g} of requests that take so long"
-                    " would make a mean above {said}",
+                    "{number} ms > {bound:.4g} ms: if a share of {rest:.3g} of the requests took"
+                    " so long, the mean would be above {said}",
                     number=number.text,
                     bound=bound_ms,
                     rest=1 - share,
@@ -464,8 +465,8 @@ def _grid(cells: Iterable[PublishedCell]) -> Iterator[LedgerEntry]:
             severity=Severity.NOTE,
             rule="grid",
             sentence=say(
-                "{off} of {count} percentiles cannot be those of single runs of sysbench: they are"
-                " means of several, or another tool's",
+                "{off} of {count} percentiles cannot come from a single run of sysbench: they are"
+                " means of several runs, or come from another tool",
                 off=len(off),
                 count=len(every),
             ),

@@ -199,7 +199,7 @@ def _digits_of(cells: Sequence[PublishedCell], first: str, second: str) -> Ledge
             second=second,
         ),
         arithmetic=say(
-            "{pairs}; chance gives so many in one of {times:.0e} publications",
+            "{pairs}; by chance, only one in {times:.0e} publications has so many",
             pairs=listed(alike[:SHOWN], "; "),
             times=1 / max(chance, 1e-12),
         ),

@@ -97,7 +97,7 @@ def _drops(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
                 severity=Severity.NOTE,
                 rule="shape",
                 sentence=say(
-                    "{what} by over {share:.0%} in {places}, which needs repeats to be believed",
+                    "{what} by over {share:.0%} in {places}; without repeats, this may be chance",
                     what=sentence,
                     share=DROP,
                     places=count(len(falls), "place"),

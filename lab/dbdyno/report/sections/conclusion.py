@@ -179,8 +179,8 @@ def _both_ways(verdicts: Sequence[Verdict]) -> Iterator[Text]:
         worse = [verdict for verdict in ladder if verdict.word is Word.WORSE]
         if better and worse:
             yield say(
-                "{workload} depends on the load: {system} is faster, most at {most}, and slower, "
-                "most at {least}. Go by the load level most like your own.",
+                "For {workload}, the faster system depends on the load level: {system} is ahead "
+                "most at {most}, behind most at {least}. Use the load level most like your own.",
                 workload=workload_name(workload, setting),
                 system=ladder[0].system,
                 most=_largest(better),
@@ -238,23 +238,25 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt], known: Known) -> Iterator[
     ]
     if lost:
         attempted = count(len(states), "attempt")
-        yield say("Of {attempts}, not counted: {lost}.", attempts=attempted, lost=listed(lost))
+        yield say(
+            "Of {attempts}, these do not count: {lost}.", attempts=attempted, lost=listed(lost)
+        )
 
 
 # One verdict by itself.
 
 SIZE_OPEN: Final = phrase(
     "{range} The direction is certain, but the difference may lie within the margin of {margin}; "
-    "more blocks would show whether it matters."
+    "more blocks would show whether the difference matters."
 )
 MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
     (Word.BETTER, True): phrase(
-        "{range} The whole interval lies beyond the margin of {margin}: a reason for {system} in "
-        "this cell."
+        "{range} The whole interval lies beyond the margin of {margin}: in this cell, {system} is "
+        "better by enough to matter."
     ),
     (Word.WORSE, True): phrase(
-        "{range} The whole interval lies beyond the margin of {margin}: a reason against {system} "
-        "in this cell."
+        "{range} The whole interval lies beyond the margin of {margin}: in this cell, {system} is "
+        "worse by enough to matter."
     ),
     (Word.BETTER, False): SIZE_OPEN,
     (Word.WORSE, False): SIZE_OPEN,
@@ -267,8 +269,8 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
         "other grounds."
     ),
     (Word.UNDECIDED, False): phrase(
-        "{range} The difference may be large enough to matter or not, so these data speak for "
-        "neither system. Not enough data does not mean that the systems are the same."
+        "{range} The data do not show which system is better, nor that the difference is too small "
+        "to matter. Not enough data does not mean that the systems are the same."
     ),
     (Word.VOID, False): phrase(
         "Too many trials of this comparison are void, so it has no result; remove the cause "

@@ -65,8 +65,8 @@ def _design(run: LimitedRun) -> Iterator[Text]:
     if run.cells * len(comparisons(run.plan)) > 1:
         yield say(
             "In 95 of 100 runs, all verdicts on a system's {cells} are correct together, and so "
-            "are all verdicts on its workloads. Over several systems, or with other intervals, "
-            "some error is more likely.",
+            "are all verdicts on its workloads. If you read the verdicts on several systems, or "
+            "other intervals as well, it is more likely that some of them are wrong.",
             cells=count(run.cells, "cell"),
         )
     if run.plan.trial.window_s < WINDOW_S_MIN:
@@ -85,7 +85,7 @@ def _starts(run: LimitedRun) -> Iterator[Text]:
             "them; the cells are not independent evidence."
         )
     yield say(
-        "{starts} of {systems} say little about rare bad starts: even if none was bad, up to "
+        "{starts} of {systems} are too few to detect rare bad starts: even if none was bad, up to "
         "{share} % of all starts may be.",
         starts=count(blocks, "start"),
         systems=run.servers(Fact.OURS),
@@ -106,8 +106,8 @@ def _shared_machine(run: LimitedRun) -> Iterator[Text]:
     if run.plan.network.client_ms:
         yield say(
             "The load generator and the servers of {systems} shared one machine: they take CPU "
-            "from each other, and of a network, latencies contain only the added delay of "
-            "{delay_ms:g} ms.",
+            "from each other, and latencies contain no network time except the added delay "
+            "of {delay_ms:g} ms.",
             **values,
         )
     elif not run.plan.fleet.generators:
@@ -207,7 +207,8 @@ def _arrivals(run: LimitedRun) -> Iterator[Text]:
     else:
         yield say("Latency at a given arrival rate needs an open loop, which this run did not use.")
     yield say(
-        "Rows and queries were generated: with your application, the difference may be another."
+        "Rows and queries were generated. With the data and queries of your application, the "
+        "systems may differ more, less or the other way."
     )
 
 
@@ -258,15 +259,15 @@ def certified(measurements: Sequence[Measurement]) -> list[Text]:
         changed = listed(facts.changed)
         return [
             say(
-                "The generator's {quoted}; since then changed: {changed}. Run `dbdyno certify` "
-                "again.",
+                "The load generator was tested before the machine changed ({changed}): {quoted}. "
+                "Run `dbdyno certify` again.",
                 quoted=quoted,
                 changed=changed,
             )
         ]
     if facts.failed:
-        return [say("The generator's {quoted}: it did not pass.", quoted=quoted)]
-    return [say("The generator's {quoted}: it passed.", quoted=quoted)]
+        return [say("The load generator failed its accuracy test: {quoted}.", quoted=quoted)]
+    return [say("The load generator passed its accuracy test: {quoted}.", quoted=quoted)]
 
 
 def _most(facts: CertificateFacts, measurements: Sequence[Measurement]) -> Text:

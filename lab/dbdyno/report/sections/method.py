@@ -112,10 +112,10 @@ def _always(known: Known) -> list[Text]:
             "are never averaged. A percentile is shown only if 100 requests or more were slower."
         ),
         say(
-            "The 95 % intervals are computed from one ratio per block (logarithms of system to "
-            "baseline). Single seconds or requests of a trial are no samples, as they are not "
-            "independent of each other. The noise of a cell is also estimated from the other "
-            "cells of the comparison, the more so the more alike their noise is."
+            "The 95 % intervals are computed from the logarithm of one ratio (system to baseline) "
+            "per block. Seconds or requests of a trial are not used as samples, because they are "
+            "not independent of each other. The noise of a cell is estimated from all cells of the "
+            "comparison; other cells count more if their noise is more alike."
         ),
         say(
             "Trials that do not count (void, failed or repeated) stay stored, each with the reason."

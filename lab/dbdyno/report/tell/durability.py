@@ -89,14 +89,14 @@ MEANING: Final[Mapping[Proof, Said]] = {
         "operating system would lose commits that were acknowledged but not yet flushed"
     ),
     Proof.UNPROVEN: say(
-        "whether the commits had reached a disk is not known: the machine's disks counted too few "
-        "flushes. A disk without a volatile cache reports none, and neither does memory used as a "
-        "disk (tmpfs)"
+        "it is unknown whether the commits had reached a disk, because the machine's disks counted "
+        "too few flushes. A disk without a volatile cache reports no flushes, and neither does "
+        "memory used as a disk (tmpfs)"
     ),
     Proof.DURABLE: say(
-        "a kill -9 proves the server's part: acknowledged commits had left its memory. Whether "
-        "they survive a power loss, which was not tested, depends on the counted flushes and on "
-        "disks that obey them"
+        "a kill -9 proves that acknowledged commits had left the server's memory. A power loss was "
+        "not tested: whether commits survive it depends on the counted flushes, and on disks that "
+        "really store data at a flush"
     ),
 }
 

@@ -187,9 +187,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "errors": Telling(
         (VOID, NOTE),
-        "over 0.1 % of the statements failed without a retry; a note if fewer failed, if their "
-        "transactions were retried, or if a script counts errors itself; lock wait timeouts do "
-        "not count if no transaction was completed",
+        "over 0.1 % of the statements failed, and their transactions were not retried; a note "
+        "if fewer failed, if the transactions were retried, or if a script counts errors itself; "
+        "lock wait timeouts do not count if no transaction was completed",
         lists.errors,
         phrase("remove the cause of the errors, or compare at a load level without errors"),
     ),
@@ -261,7 +261,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (DOUBTFUL,),
         "open loop: fewer than 100 requests are slower than the compared percentile",
         lambda values: say(
-            "{requests} requests were measured; {percentile} needs {needed}, so that 100 are "
+            "{requests} requests were measured; {percentile} needs {needed}, of which 100 are "
             "slower",
             **{**values, "percentile": METRICS[values["metric"]]},
         ),
@@ -270,8 +270,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "commits-unflushed": Telling(
         (VOID,),
         "the settings promise that each commit is flushed before it is acknowledged, but for N "
-        "commits on C connections the server synced its log fewer than 0.9 × N / C times; the "
-        "limit allows for counters read half a second late ([why](../how-to/durability.md))",
+        "commits on C connections the server synced its log fewer than 0.9 × N / C times "
+        "([why](../how-to/durability.md)), allowing for counters read half a second late",
         lambda values: say(
             "{events} commits of {connections} need at least {needed:.0f} flushes of the log, but "
             "the server made {flushes:.0f} ({share:.1%})",
@@ -312,9 +312,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
-        "the server restarted: from start to end of the measured window, its uptime grew by over 2 "
-        "s less than the window lasted (not checked if the uptime never changes); doubtful if it "
-        "grew by over 5 s more than warm-up and window together",
+        "the server restarted: its uptime grew in the measured window by over 2 s less than the "
+        "window lasted (not checked if the uptime never changes); doubtful if the uptime grew by "
+        "over 5 s more than warm-up and window together",
         phrase(
             "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s"
             " ({least_s:.0f} to {most_s:.0f} s expected)"
@@ -328,10 +328,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stall": Telling(
         (DOUBTFUL,),
-        "for half a second the server answered no statement although transactions were in "
-        "progress, or for a second it completed no transaction (not checked if connections "
-        "pause between transactions); at the usual rate, at least 10 transactions would have "
-        "been completed in that time",
+        "although transactions were in progress, the server answered no statement for half a "
+        "second, or completed no transaction for a second (not checked if connections pause "
+        "between transactions), in a time in which it usually completes at least 10 transactions",
         lists.stall,
         phrase(
             "look in the server's log for a checkpoint or flush at that time; if the system "
@@ -357,8 +356,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "incomplete-run": Telling(
         (DOUBTFUL,),
-        "planned measurements are missing; in a run that stops when it is decided, only "
-        "measurements of blocks (repetitions) that were begun count as missing",
+        "planned measurements are missing; in a run that stops when it is decided, only those "
+        "of blocks (repetitions) that were begun",
         lists.incomplete_run,
         phrase("resume the run; stopping when the numbers look good makes intervals too narrow"),
     ),
@@ -383,8 +382,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
                 "began on a cold server, the other systems' on a warm server"
             ),
             "restarted": phrase(
-                "the server of {system} was restarted within block {block}, or another answered: "
-                "it had been up for {uptime_s:.0f} s, and {since_s:.0f} s before it was in use"
+                "the server of {system} was restarted within block {block}, or another server "
+                "answered: its uptime was {uptime_s:.0f} s, but the previous measurement had begun "
+                "{since_s:.0f} s before"
             ),
             "paused": phrase(
                 "{hours:.1f} h passed between two measurements of block {block}; {usual_s:.0f} "
@@ -420,7 +420,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (DOUBTFUL, NOTE),
         "the system's settings differ from the baseline's in durability of commits or binary "
         "log, repair of torn pages, size of the buffer pool (by over 1 %), I/O method, "
-        "instrumentation, query cache or connection handling; a note if the plan asks for it",
+        "instrumentation, query cache or connection handling; a note if the plan sets this "
+        "difference",
         durability.unequal_settings,
         {
             DOUBTFUL: phrase(
@@ -447,16 +448,16 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "little-law": Telling(
         (VOID,),
-        "closed loop: throughput × mean latency must be the number of connections (Little's "
-        "law), but differs by over 1 % more than unfinished transactions explain; if "
-        "connections pause between transactions, it must not be larger; not for imported logs",
+        "closed loop: by Little's law, throughput × mean latency is the number of connections "
+        "(less, if connections pause between transactions); the product differs by over 1 % more "
+        "than unfinished transactions explain; not checked for imported logs",
         phrase(
             "{rate_per_s:.1f} transactions/s × {latency_ms:.3f} ms = {busy:.2f} busy connections, "
             "but the load had {connections}: off by {off:+.1%} (tolerance {tolerance:.1%})"
         ),
         phrase(
-            "a negative value: connections stood idle, because the load generator was too slow "
-            "or reconnected; a positive value: transactions or time were miscounted"
+            "if the difference is negative, connections were idle because the load generator was "
+            "too slow or reconnected; if it is positive, transactions or time were miscounted"
         ),
     ),
     "statements-of-event": Telling(
@@ -488,8 +489,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-dataset": Telling(
         (VOID,),
-        "after loading, the system held fewer rows than it was sent, or other rows (compared by "
-        "checksum) than the first system that holds all rows",
+        "after loading, the system held fewer rows than dbdyno had sent, or other rows (compared "
+        "by checksum) than the first system that holds all rows",
         lists.unequal_dataset,
         phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
         {Fact.OTHERS: phrase("drop the system's tables, and begin a new run")},
@@ -565,8 +566,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "machine": Telling(
         (DOUBTFUL, NOTE),
-        "during the measurement, the machine was shared, slowed down, or in another state than "
-        "during the run's other measurements ([limits](#limits-of-machine))",
+        "during the measurement, the machine was shared or slow, or differed from the run's "
+        "other measurements, beyond one of [these limits](#limits-of-machine)",
         lists.machine,
         lists.machine_advice,
     ),

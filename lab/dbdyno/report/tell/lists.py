@@ -96,8 +96,7 @@ def rows_not_kept(values: Values) -> Said:
     tables = values["tables"]
     has = (say("{table} has {rows}", table=table, rows=rows) for table, rows in tables.items())
     return say(
-        "its workloads should leave {wanted} rows in each table; found at the end of the run: "
-        "{seen}",
+        "after its workloads, each table should have {wanted} rows; at the end of the run: {seen}",
         wanted=values["rows"],
         seen=listed(has) if tables else say("the same number, but other rows"),
     )
@@ -149,7 +148,8 @@ def stall(values: Values) -> Said:
             all=values["seconds"],
         )
     return say(
-        "{seen}, at {rate:.1f} transactions/s on average; seconds after the load began: {seconds}",
+        "{seen} (on average {rate:.1f} transactions/s), at these seconds after the load began: "
+        "{seconds}",
         seen=seen,
         rate=values["rate_per_s"],
         seconds=list_of(values["at_s"], most=10),
@@ -202,14 +202,14 @@ def disturbed(values: Values) -> Said:
     if values["case"] == "attributed":
         return say(
             "processes besides server and generator used {others:.1%} of the host's CPU in the "
-            "window, and {steal:.1%} was stolen (limit {limit:g} % together)",
+            "window, and the hypervisor took {steal:.1%} (limit {limit:g} % together)",
             **values,
         )
     if values["case"] == "stolen":
-        return say("{steal:.1%} of the host's CPU was stolen (limit {limit:g} %)", **values)
+        return say("the hypervisor took {steal:.1%} of the CPU (limit {limit:g} %)", **values)
     if values["case"] == "used-up":
         return say(
-            "{places} stayed disturbed, because the run had no repeats left",
+            "disturbed trials of {places} were not repeated, because the run had no repeats left",
             places=count(values["cells"], "cell"),
         )
     if values["case"] == "others":
@@ -221,7 +221,7 @@ def disturbed(values: Values) -> Said:
     elif values["case"] == "lost":
         why = say("contact with a machine was lost")
     else:
-        why = say("it was disturbed by the limit that held at that time")
+        why = say("other processes took more CPU than the limit at that time allowed")
     cell = Cell.model_validate(values["cell"])
     return say(
         "{workload}, {load}, in block {block} was measured again {times} because {why}; only the "
@@ -360,7 +360,7 @@ WAIT_ADVICE: Final = {
 
 MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
     "steal": (
-        phrase("{value:.2%} of the host's CPU was stolen in the window (limit {limit:.1%})"),
+        phrase("the hypervisor took {value:.2%} of the CPU in the window (limit {limit:.1%})"),
         say("use a machine that is not shared, or repeat at a quieter time"),
     ),
     "others": (
@@ -376,7 +376,7 @@ MACHINE: Final[Mapping[str, tuple[str, Said]]] = {
             "{idle_limit:.0%}), the generator used {generator:.1%}"
         ),
         say(
-            "the ratio of two systems is still valid, but absolute throughput only for this "
+            "the ratio of two systems is still valid, but their throughput is valid only for this "
             "machine; pin the load generator to cores of its own, or run it on another host"
         ),
     ),

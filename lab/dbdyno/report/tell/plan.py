@@ -332,9 +332,9 @@ def _trial(plan: Plan, _: Known) -> Iterator[Text]:
         )
         return
     yield say(
-        "for a run of {time}: the first {first} varied by {start:.1%} from block to block and by "
-        "{second:.0%} from second to second, so windows of {window} and at most {blocks} promised "
-        "the narrowest interval",
+        "in the first {first}, throughput varied by {start:.1%} from block to block and by "
+        "{second:.0%} from second to second; so dbdyno chose windows of {window} and at most "
+        "{blocks}, which should give the narrowest interval in {time}",
         time=time,
         first=first,
         start=chosen.start_noise,
@@ -378,8 +378,8 @@ CACHES: Final = Sentence(phrase("operating system's caches dropped before each s
 BINLOGS: Final = Sentence(phrase("binary logs purged before each trial"), Fact.OURS)
 QUIESCED: Final = Sentence(
     phrase(
-        "a wait of up to {most} between trials, for changed pages to be written and old row "
-        "versions purged"
+        "a wait of up to {most} between trials, until changed pages are written and old row "
+        "versions are purged"
     ),
     Fact.OURS,
 )
@@ -427,7 +427,8 @@ def _disturbance(plan: Plan, known: Known) -> list[Text]:
     if not known.has(Fact.OTHERS):
         return [text]
     seen = say(
-        "for {systems} only stolen time counts, unless the server is a process of this machine",
+        "for {systems} only the hypervisor's part counts, unless the server is a process of this "
+        "machine",
         systems=listed(known[Fact.OTHERS]),
     )
     return [text, seen]

@@ -274,8 +274,8 @@ def _lack_of_fit(values: Values) -> Said:
             most=most,
         )
     return say(
-        "poor fit: blocks deviate from the fitted curve alike, more than by chance, and most at "
-        "{level} ({off}; p = {chance})",
+        "poor fit: the blocks deviate from the fitted curve in the same way, most at {level} "
+        "({off}), which is hardly chance (p = {chance})",
         **seen,
         chance=f"{values['chance']:.1g}",
     )

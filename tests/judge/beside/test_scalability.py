@@ -162,7 +162,7 @@ def test_a_small_but_sure_bend_is_found_by_its_likeness_over_blocks():
     rates[:, 3] *= 1.025
     refused = of_law(LEVELS, rates, usl.fit(LEVELS, rates), FIXED)
     assert refused.kind == NoFit.LACK_OF_FIT
-    assert "alike, more than by chance, and most at 8 threads (+" in reason(refused)
+    assert "in the same way, most at 8 threads (+" in reason(refused)
 
 
 def simulated(truth, count):

@@ -28,17 +28,25 @@ LOOK_S: Final = 0.2
 """How long SQLite waits by itself."""
 
 
-def open_file(path: Path) -> sqlite3.Connection:
-    """A connection to the store, made if missing; StoreError if foreign, damaged or read-only."""
+def open_file(path: Path, *, make: bool = True) -> sqlite3.Connection:
+    """A connection to the store; StoreError if foreign, damaged or read-only.
+
+    Args:
+        make: make a missing or empty store; else StoreError.
+    """
     for name in (path.name, *(f"{path.name}-{kind}" for kind in ("wal", "shm", "journal"))):
         _refuse_link(path.with_name(name))
     with store_errors(path):
         connection = sqlite3.connect(
-            path, timeout=LOOK_S, isolation_level=None, factory=_Connection
+            f"{path.absolute().as_uri()}?mode={'rwc' if make else 'rw'}",
+            uri=True,
+            timeout=LOOK_S,
+            isolation_level=None,
+            factory=_Connection,
         )
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
-            _set_up(connection, path)
+            _set_up(connection, path, make=make)
         except BaseException:
             connection.close()
             raise
@@ -110,8 +118,8 @@ def _hint(text: str) -> str:
     return next((hint for part, hint in hints.items() if part in text), "check the file's folder")
 
 
-def _set_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Create the tables in an empty file; refuse another program's file."""
+def _set_up(connection: sqlite3.Connection, path: Path, *, make: bool) -> None:
+    """Create the tables in an empty file if `make`; refuse another program's file."""
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN")  # one moment's facts, while another lab may make the tables
@@ -133,6 +141,8 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
             found=f"format {stored}",
             hint="read it with the version that wrote it, or give another --workspace",
         )
+    if not tables and not make:
+        raise StoreError(f"the store {path} is empty", hint="begin a run: dbdyno compare --help")
     connection.execute("PRAGMA journal_mode = WAL")
     if not tables:  # another lab may have made them meanwhile: each is made if it does not exist
         connection.executescript(

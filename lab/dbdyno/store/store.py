@@ -135,9 +135,9 @@ class Store:
             rows = self._connection.execute("SELECT run_id FROM runs ORDER BY rowid DESC")
             return [run_id for (run_id,) in rows]
 
-    def listed(self) -> list[StoredRun | UnreadableRun]:
-        """All runs, newest first, unreadable runs too."""
-        return [self._run_or_reason(run_id) for run_id in self.run_ids()]
+    def listed(self, part: slice = slice(None)) -> list[StoredRun | UnreadableRun]:
+        """All runs or a part of them, newest first, unreadable runs too."""
+        return [self._run_or_reason(run_id) for run_id in self.run_ids()[part]]
 
     def runs(self) -> list[StoredRun]:
         """Readable runs, newest first."""
@@ -215,6 +215,14 @@ class Store:
         """All of a run in stored order, failed attempts too; StoreError naming an altered trial."""
         self.verified(run_id)
         return self._measurements("run_id = ?", run_id)
+
+    def last_link(self, run_id: str) -> str:
+        """The last digest of a run's chain, unchecked; a stored trial or design adds another."""
+        with store_errors(self.path):
+            row = self._connection.execute(
+                "SELECT digest FROM chain WHERE run_id = ? ORDER BY place DESC LIMIT 1", (run_id,)
+            ).fetchone()
+        return str(row and row[0])
 
     def verified(self, run_id: str) -> str:
         """The digest of a run and its measurements; StoreError if altered (`check_chain`)."""
@@ -328,14 +336,16 @@ LATEST: Final = "latest"
 
 def opened(workspace: Path) -> Store:
     """Open the store of an existing workspace; StoreError if it is missing or cannot be read."""
-    if not (workspace / FILE_NAME).is_file():
+    path = workspace / FILE_NAME
+    if not path.is_file():
         raise StoreError(
             "this workspace holds no run yet",
             wanted=f"a folder with {FILE_NAME}",
             found=f"none in {workspace}",
             hint="name the workspace with --workspace, or begin a run: dbdyno compare --help",
         )
-    return Store.open(workspace)
+    refuse_shared(workspace, "the workspace")
+    return Store(open_file(path, make=False), path)
 
 
 def find(store: Store, run_id: str) -> StoredRun:

@@ -1,15 +1,17 @@
-"""What the list of runs says, and when a run is judged again."""
+"""What the list of runs says, and that looking at it makes nothing."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+import pytest
 from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as trials_of
 
-from dbdyno.report import document
-from dbdyno.store.store import Store
+from dbdyno.errors import StoreError
+from dbdyno.judge.verdict import Word
+from dbdyno.serve.runs import conclusion
+from dbdyno.store.store import FILE_NAME, Store
 from support import making
 from support.made_workspace import runs_of, stored_run
 from support.stored_run import store_trials
@@ -28,52 +30,42 @@ def test_every_run_is_listed_with_its_state(tmp_path: Path) -> None:
     assert listed[0].systems == (making.A, making.B)
 
 
-def with_report(workspace: Path, run_id: str) -> tuple[Path, dict[str, Any]]:
-    """The run's report.json as `dbdyno report` writes it, and what it holds."""
-    judged = runs_of(workspace).judged(run_id)
-    report = document.document(judged.plan, judged.measurements, judged.judgement, judged.facts)
-    file = workspace / run_id / "report.json"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(document.text(report))
-    return file, report
+def concluded(workspace: Path, run_id: str) -> str:
+    return conclusion(runs_of(workspace).judged(run_id).judgement)
 
 
-def test_the_list_says_what_a_report_says_of_a_latency_limit(tmp_path: Path) -> None:
-    limits = {making.A: [1000.0] * 3, making.B: [900.0] * 3}
-    with_report(tmp_path, store_trials(tmp_path, plan_of(3), trials_of(limits)).run_id)
-    (row,) = runs_of(tmp_path).listed()
-    assert row.verdict.startswith("slower −10.1 % [")
-
-
-def test_the_list_says_what_a_report_says_without_judging_again(tmp_path: Path) -> None:
+def test_a_conclusion_counts_verdicts_on_workloads_before_those_on_their_cells(
+    tmp_path: Path,
+) -> None:
     run_id = stored_run(tmp_path)
-    runs = runs_of(tmp_path)
-    assert [row.verdict for row in runs.listed()] == ["—"]
-    file, report = with_report(tmp_path, run_id)
-    (row,) = runs.listed()
-    assert row.verdict.startswith("slower −30.0 % [")
-    assert row.title == "made"
-    report["verdicts"] *= 2
-    file.write_text(document.text(report))
-    assert [row.verdict for row in runs.listed()] == ["slower 2"]
-    (whole,) = report["summaries"]
-    workloads = [{"workload": name, "word": "better"} for name in ("oltp_delete", "oltp_insert")]
-    report["summaries"] = [whole, *({**whole, **one} for one in workloads)]
-    file.write_text(document.text(report))
-    assert [row.verdict for row in runs.listed()] == ["faster 2"], "workloads before their cells"
-    file.write_text("{")
-    assert [row.verdict for row in runs.listed()] == ["—"]
+    assert concluded(tmp_path, run_id).startswith("slower −30.0 % [")
+    judgement = runs_of(tmp_path).judged(run_id).judgement
+    twice = judgement.model_copy(update={"verdicts": judgement.verdicts * 2})
+    assert conclusion(twice) == "slower 2"
+    (whole,) = judgement.summaries
+    workloads = [
+        whole.model_copy(update={"workload": name, "word": Word.BETTER})
+        for name in ("oltp_delete", "oltp_insert")
+    ]
+    assert conclusion(twice.model_copy(update={"summaries": (whole, *workloads)})) == "faster 2"
 
 
-def test_a_run_is_judged_once_until_a_trial_is_added(tmp_path: Path) -> None:
-    run_id = stored_run(tmp_path, blocks=3, trials=4)
+def test_a_conclusion_says_what_a_report_says_of_a_latency_limit(tmp_path: Path) -> None:
+    limits = {making.A: [1000.0] * 3, making.B: [900.0] * 3}
+    run = store_trials(tmp_path, plan_of(3), trials_of(limits))
+    assert concluded(tmp_path, run.run_id).startswith("slower −10.1 % [")
+
+
+def test_a_store_that_is_moved_away_is_not_made_again(tmp_path: Path) -> None:
+    run_id = stored_run(tmp_path, blocks=1)
     runs = runs_of(tmp_path)
-    first = runs.judged(run_id)
-    assert runs.judged(run_id) is first
-    with Store.open(tmp_path) as store:
-        made = making.measurement(making.B, block=2, sequence=5)
-        placed = made.trial.model_copy(update={"run_id": run_id})
-        store.append(made.model_copy(update={"trial": placed}))
-    again = runs.judged(run_id)
-    assert again is not first
-    assert len(again.measurements) == len(first.measurements) + 1
+    store = tmp_path / FILE_NAME
+    store.rename(tmp_path / "moved")
+    for look in (runs.listed, lambda: runs.run(run_id), lambda: runs.version(run_id)):
+        with pytest.raises(StoreError, match="holds no run yet"):
+            look()
+    assert not store.exists()
+    store.touch()
+    with pytest.raises(StoreError, match="is empty"):
+        runs.listed()
+    assert store.stat().st_size == 0

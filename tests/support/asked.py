@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import anyio
@@ -16,7 +17,12 @@ class Answer(NamedTuple):
     text: str
 
 
-def ask(
+def ask(app: Any, path: str, **how: Any) -> Answer:
+    """One request and the whole answer to it; `how` as `answered` has it."""
+    return anyio.run(partial(answered, app, path, **how))
+
+
+async def answered(
     app: Any,
     path: str,
     *,
@@ -24,7 +30,7 @@ def ask(
     host: str = LOCAL,
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
-    """One request and the whole answer to it."""
+    """The answer to one request among others."""
     plain, _, query = path.partition("?")
     sent: list[dict[str, Any]] = []
     given = {"host": host, **(headers or {})}
@@ -53,10 +59,7 @@ def ask(
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    async def whole() -> None:
-        await app(scope, receive, send)
-
-    anyio.run(whole)
+    await app(scope, receive, send)
     text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
     head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return Answer(sent[0]["status"], head, text)

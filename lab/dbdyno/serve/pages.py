@@ -1,47 +1,61 @@
 """Pages of a workspace: runs, a run's report, a run in progress.
 
 Handlers are thin: each asks `runs` or `live`, and fills a template with escaped text. Readers of
-the store are plain functions, which the server runs on threads of its own.
+the store are plain functions, run on threads. Those that take seconds of CPU (a report, a run's
+conclusion, the chart program) run one at a time, and their results are kept until the store has
+other ones, so many requests cost no more than one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dbdyno.errors import StoreError
 from dbdyno.language.catalogues import Language, said_in
-from dbdyno.language.words import Said, say
+from dbdyno.language.words import Said, Text, say
 from dbdyno.report.charts.drawing import draw
 from dbdyno.report.charts.vega import COLOURS
 from dbdyno.report.formats import html
-from dbdyno.report.formats.replay import JudgedRun
+from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import translated
 from dbdyno.report.story import story_of
 from dbdyno.serve import live
 from dbdyno.serve.guard import Guard
-from dbdyno.serve.runs import Runs
+from dbdyno.serve.runs import LISTED_MAX, ListedRun, Runs, conclusion
+from dbdyno.store.reading import UnreadableRun
 from dbdyno.store.store import FEED_NAME
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 REPORT_HEADERS: Final = {"Content-Security-Policy": "frame-ancestors 'none'"}
 """The report brings a policy of its own, which names its scripts by their digests."""
 PLACE: Final = re.compile(r"[0-9]{1,12}")
-"""A place in a feed; a longer number is none of ours."""
+"""A place in a feed or in the list; a longer number is none of ours."""
+REPORTS_MAX: Final = 16
+"""Reports that are kept, of 1.5 MB and more each."""
+CONCLUSIONS_MAX: Final = 10_000
+LISTS_MAX: Final = 4
+WAITING_MAX: Final = 8
+"""Requests that wait for a value to be made; more are refused."""
+WATCHING_MAX: Final = 16
+"""Streams of runs in progress; each looks at its feed four times a second."""
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 CSS: Final = "text/css; charset=utf-8"
 
+Value = TypeVar("Value")
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
 
@@ -51,6 +65,7 @@ def application(runs: Runs, language: Language = Language.EN) -> Guard:
     routes: dict[str, Handler] = {
         "/": pages.index,
         "/runs/{run_id}": pages.report,
+        "/runs/{run_id}/conclusion": pages.conclusion,
         "/runs/{run_id}/live": pages.live,
         "/runs/{run_id}/events": pages.events,
         "/static/{name}": pages.static,
@@ -62,12 +77,57 @@ def application(runs: Runs, language: Language = Language.EN) -> Guard:
     return Guard(app)
 
 
+class Cache(Generic[Value]):
+    """Values that take work: each is made once, one at a time, and the last made are kept.
+
+    Args:
+        working: of one token, shared by values that are not to be made at the same time.
+        kept_max: number of values kept.
+    """
+
+    def __init__(self, working: CapacityLimiter, kept_max: int) -> None:
+        self._working = working
+        self._kept_max = kept_max
+        self._values: dict[Hashable, Value] = {}
+        self._waiting = 0
+
+    def known(self, key: Hashable) -> Value | None:
+        """The value of a key, if it is kept."""
+        return self._values.get(key)
+
+    async def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, made on a thread; HTTPException if too many requests wait."""
+        value = self.known(key)
+        if value is not None:
+            return value
+        if self._waiting >= WAITING_MAX:
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE)
+        self._waiting += 1
+        try:
+            return await run_sync(self._made, key, make, limiter=self._working)
+        finally:
+            self._waiting -= 1
+
+    def _made(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        value = self._values.pop(key, None)  # made for another request meanwhile
+        self._values[key] = value = make() if value is None else value
+        while len(self._values) > self._kept_max:
+            del self._values[next(iter(self._values))]
+        return value
+
+
 class Pages:
     """Handlers over a workspace's runs."""
 
     def __init__(self, runs: Runs, language: Language) -> None:
         self._runs = runs
         self._language = language
+        drawing = CapacityLimiter(1)
+        self._reports = Cache[bytes](drawing, REPORTS_MAX)
+        self._conclusions = Cache[Text](drawing, CONCLUSIONS_MAX)
+        self._programs = Cache[str](drawing, 1)
+        self._lists = Cache[list[ListedRun | UnreadableRun]](CapacityLimiter(1), LISTS_MAX)
+        self._watching = 0
         self._words = {key: said_in(text, language) for key, text in WORDS.items()}
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),
@@ -78,13 +138,33 @@ class Pages:
             lstrip_blocks=True,
         )
 
-    def index(self, request: Request) -> Response:
-        return self._page("runs.html.j2", runs=self._runs.listed())
+    async def index(self, request: Request) -> Response:
+        """A page of the list; its script asks for the conclusions that are not known yet."""
+        start = _place(request.query_params.get("from", ""))
+        key = (start, self._runs.stamp())
+        rows = await self._lists.get(key, partial(self._runs.listed, start))
+        runs = rows[:LISTED_MAX]
+        readable = [run for run in runs if isinstance(run, ListedRun)]
+        return self._page(
+            "runs.html.j2",
+            runs=runs,
+            conclusions={run.version: self._conclusions.known(run.version) for run in readable},
+            is_busy=any(run.is_running for run in readable),
+            newer=max(0, start - LISTED_MAX) if start else None,
+            older=start + LISTED_MAX if len(rows) > LISTED_MAX else None,
+        )
 
-    def report(self, request: Request) -> Response:
+    async def report(self, request: Request) -> Response:
         """A run's report from its stored trials."""
-        run = self._runs.judged(request.path_params["run_id"])
-        return HTMLResponse(_report(run, self._language), headers=REPORT_HEADERS)
+        version = await run_sync(self._runs.version, request.path_params["run_id"])
+        page = await self._reports.get(version, partial(self._drawn, version.run_id))
+        return HTMLResponse(page, headers=REPORT_HEADERS)
+
+    async def conclusion(self, request: Request) -> Response:
+        """A run's verdicts in a few words, as plain text."""
+        version = await run_sync(self._runs.version, request.path_params["run_id"])
+        words = await self._conclusions.get(version, partial(self._concluded, version.run_id))
+        return PlainTextResponse(said_in(words, self._language))
 
     def live(self, request: Request) -> Response:
         """A run in progress; its script listens to `events`."""
@@ -95,22 +175,32 @@ class Pages:
 
     async def events(self, request: Request) -> Response:
         run_id = request.path_params["run_id"]
-        listed = await run_in_threadpool(self._runs.run, run_id)
+        listed = await run_sync(self._runs.run, run_id)
+        if self._watching >= WATCHING_MAX:
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE)
         feed = self._runs.workspace / listed.run.run_id / FEED_NAME
-        seen = request.headers.get("last-event-id", "0")
-        place = int(seen) if PLACE.fullmatch(seen) else 0
-        events = live.stream(feed, lambda: self._runs.is_running(run_id), place, self._language)
-        return StreamingResponse(events, media_type="text/event-stream")
+        place = _place(request.headers.get("last-event-id", ""))
+        events = live.stream(feed, lambda: listed.is_running, place, self._language)
+        return StreamingResponse(self._counted(events), media_type="text/event-stream")
 
-    def static(self, request: Request) -> Response:
+    async def _counted(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        self._watching += 1
+        try:
+            async for event in events:
+                yield event
+        finally:
+            self._watching -= 1
+
+    async def static(self, request: Request) -> Response:
         """Style and scripts by a fixed list of names, so no path leads elsewhere."""
         match request.path_params["name"]:
             case "charts.js":
-                return Response(html.program(), media_type=JAVASCRIPT)
+                program = await self._programs.get("charts.js", html.program)
+                return Response(program, media_type=JAVASCRIPT)
             case "colours.js":
                 return Response((html.TEMPLATES / "colours.js").read_text(), media_type=JAVASCRIPT)
-            case "live.js":
-                return Response((TEMPLATES / "live.js").read_text(), media_type=JAVASCRIPT)
+            case "live.js" | "runs.js" as name:
+                return Response((TEMPLATES / name).read_text(), media_type=JAVASCRIPT)
             case "page.css":
                 report_css = (html.TEMPLATES / "report.css").read_text()
                 own = (TEMPLATES / "page.css").read_text()
@@ -123,7 +213,18 @@ class Pages:
 
     def not_there(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
-        return self._page("trouble.html.j2", HTTPStatus(status), text=WORDS["no_page"])
+        text = WORDS["busy" if status == HTTPStatus.SERVICE_UNAVAILABLE else "no_page"]
+        return self._page("trouble.html.j2", HTTPStatus(status), text=text)
+
+    def _drawn(self, run_id: str) -> bytes:
+        run = self._runs.judged(run_id)
+        story = story_of(run.plan, run.measurements, run.judgement, run.facts)
+        story = translated(story, self._language)
+        drawings = [draw(figure) for figure in story.figures]
+        return html.render(story, drawings, language=self._language, home="/").encode()
+
+    def _concluded(self, run_id: str) -> Text:
+        return conclusion(self._runs.judged(run_id).judgement)
 
     def _page(
         self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object
@@ -137,10 +238,8 @@ class Pages:
         return said_in(value, self._language) if isinstance(value, str) else value
 
 
-def _report(run: JudgedRun, language: Language) -> str:
-    story = translated(story_of(run.plan, run.measurements, run.judgement, run.facts), language)
-    drawings = [draw(figure) for figure in story.figures]
-    return html.render(story, drawings, language=language, home="/")
+def _place(text: str) -> int:
+    return int(text) if PLACE.fullmatch(text) else 0
 
 
 # The pages' own words; names, numbers and states come from the runs.
@@ -164,6 +263,10 @@ WORDS: Final[dict[str, Said]] = {
     "no_runs": say("This workspace holds no run yet. A run that begins appears here."),
     "cell": say("Cell"),
     "no_page": say("There is no such page."),
+    "busy": say("Too many pages are asked for at once. Try again in a moment."),
+    "unknown": NONE,
+    "newer": say("Newer runs"),
+    "older": say("Older runs"),
     "trouble": say("This cannot be shown"),
     "now": say("Now"),
     "waiting": say("Waiting for the run's next message."),

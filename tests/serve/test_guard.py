@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from dbdyno.serve.guard import Guard, allows_host, is_loopback
-from support.asked import ask
+from support.asked import LOCAL, ask
 
 
 async def page(scope: Scope, receive: Receive, send: Send) -> None:
@@ -22,6 +22,24 @@ def test_a_page_answers_to_its_own_name_only() -> None:
     assert refused.status == 421
     assert "the runs" not in refused.text
     assert "open it under one of them" in refused.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"sec-fetch-site": "strange"}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://127.0.0.1:1", "accept": "text/event-stream"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "none"}, 200),
+        ({"sec-fetch-site": "same-origin", "origin": f"http://{LOCAL}"}, 200),
+    ],
+)
+def test_pages_of_other_sites_reach_nothing(headers: dict[str, str], status: int) -> None:
+    answer = ask(Guard(page), "/", headers=headers)
+    assert (answer.status, answer.text == "the runs") == (status, status == 200)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])

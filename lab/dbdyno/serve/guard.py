@@ -1,7 +1,9 @@
-"""Checks of every request before the pages: its Host header, and the headers of its answer.
+"""Checks of every request before the pages: who asks, by which name, and the answer's headers.
 
 The page listens on loopback, which keeps other machines out. A page in the user's own browser can
-still reach it by a name for loopback (DNS rebinding), recognised by the Host header.
+still reach it: by a name for loopback (DNS rebinding), recognised by the Host header, or as another
+site, recognised by the headers that browsers add and pages cannot change. Both are refused before
+anything is read or drawn.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import re
 from http import HTTPStatus
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,6 +42,13 @@ def allows_host(header: str) -> bool:
     return named is not None and is_loopback(named["host"].rstrip("."))
 
 
+def allows_site(headers: Headers) -> bool:
+    """Test for a request of the pages themselves, of the user's typing, or of no browser."""
+    origin = headers.get("origin")
+    is_own = origin is None or origin == f"http://{headers.get('host')}"
+    return is_own and headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+
+
 def is_loopback(host: str) -> bool:
     """Test for a name or address of this machine alone."""
     name = host.strip("[]").lower()
@@ -63,10 +72,16 @@ class Guard:
         if scope["type"] != "http":
             return
         answer = self._app
-        if not allows_host(Request(scope).headers.get("host", "")):
+        headers = Request(scope).headers
+        if not allows_host(headers.get("host", "")):
             answer = PlainTextResponse(
                 "This page answers to 127.0.0.1 and localhost: open it under one of them.\n",
                 HTTPStatus.MISDIRECTED_REQUEST,
+            )
+        elif not allows_site(headers):
+            answer = PlainTextResponse(
+                "Another site asked for this page: type or paste its address to open it.\n",
+                HTTPStatus.FORBIDDEN,
             )
         await answer(scope, receive, _with_headers(send))
 

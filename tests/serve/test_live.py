@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,13 +101,53 @@ def test_numbers_have_the_digits_of_a_report(language: Language, left: str) -> N
     assert live.worded(damaged, language)["said"] == {}
 
 
+@pytest.mark.parametrize(
+    "strange",
+    [
+        "[" * 60_000,
+        f'{{"kind": "note", "text": {"[" * 900}{"]" * 900}}}',
+        '{"kind": "interval", "at_s": 1e999}',
+        '{"kind": "interval", "at_s": NaN}',
+        f'{{"kind": "end", "latency_ms_p95": {"9" * 400}}}',
+    ],
+)
+def test_lines_that_no_browser_could_take_are_left_out(tmp_path: Path, strange: str) -> None:
+    feed = tmp_path / FEED_NAME
+    feed.write_text(f"{strange}\n{line('note', text=chr(0xD800))}")
+    assert kinds(streamed(feed, lambda: False)) == ["note", "closed"]
+
+
+def test_only_the_end_of_an_endless_feed_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = tmp_path / FEED_NAME
+    feed.touch()
+    os.truncate(feed, 3 * 2**30)
+    assert live.read(feed, 0) == (3 * 2**30, [])
+    feed.write_text("".join(line("note", n=n) for n in range(100)))
+    monkeypatch.setattr(live, "FEED_BYTES_MAX", 2 * len(line("note", n=99)))
+    place, events = live.read(feed, 0)
+    assert place == feed.stat().st_size
+    assert [event["n"] for _, event in events] == [98, 99]
+
+
+def test_a_feed_that_is_no_file_of_its_own_is_not_read(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text(FIRST)
+    feed = tmp_path / FEED_NAME
+    for target in (other, Path("/dev/zero")):
+        feed.symlink_to(target)
+        assert live.read(feed, 0) == (0, [])
+        feed.unlink()
+    os.mkfifo(feed)
+    assert live.read(feed, 0) == (0, [])
+
+
 @given(st.binary(max_size=400))
 def test_no_file_is_too_strange_to_be_read(content: bytes) -> None:
-    import tempfile
-
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(content)
-        file.flush()
-        place, events = live.read(Path(file.name), 0)
+    with tempfile.TemporaryDirectory() as folder:
+        feed = Path(folder) / FEED_NAME
+        feed.write_bytes(content)
+        place, events = live.read(feed, 0)
     assert place == content.rfind(b"\n") + 1
     assert all(isinstance(event["kind"], str) for _, event in events)

@@ -1,13 +1,15 @@
 """A run in progress as a stream of events: its feed so far, then each new line.
 
-The lab writes the feed, a file; this module only reads it. A late watcher gets the end of every
-trial, and the seconds of the current trial only. A reconnecting watcher names its last place and
-goes on behind it. An incomplete line waits for the next read.
+The lab writes the feed, a file; this module only reads it, at most its last `FEED_BYTES_MAX`. A
+late watcher gets the end of every trial in them, and the seconds of the current trial only. A
+reconnecting watcher names its last place and goes on behind it. An incomplete line waits for the
+next read.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,8 @@ from typing import Any, Final
 
 import anyio
 
+from dbdyno.errors import StoreError
+from dbdyno.files import open_own
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import say
 from dbdyno.measurement.metric import BY_NAME
@@ -24,7 +28,11 @@ from dbdyno.report.tell.verdicts import duration
 POLL_EVERY_S: Final = 0.25
 HEARTBEAT_S: Final = 10.0
 """How often a silent stream says something, so that a closed connection is noticed."""
+FEED_BYTES_MAX: Final = 4 * 2**20
+"""Part of a feed that is read at once: six hours of seconds."""
 LINE_BYTES_MAX: Final = 65_536
+NUMBER_MAX: Final = 2**53
+"""Largest whole number that a browser reads exactly."""
 NUMBERS: Final = ("transactions_per_s", "latency_ms_p95")
 """Numbers of an event that are shown in words."""
 
@@ -63,15 +71,17 @@ async def stream(
 def read(path: Path, start: int) -> tuple[int, list[tuple[int, dict[str, Any]]]]:
     """Complete events behind `start`, each with the place of its end, and the last place.
 
-    A missing file is empty. Other lines are skipped.
+    A feed that is missing, no regular file or another user's is empty. Other lines are skipped.
     """
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_own(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            start = max(start, os.fstat(file.fileno()).st_size - FEED_BYTES_MAX)
             file.seek(start)
-            content = file.read()
-    except FileNotFoundError:
+            content = file.read(FEED_BYTES_MAX)
+    except (OSError, StoreError):
         return start, []
-    whole = content[: content.rfind(b"\n") + 1]
+    is_endless = b"\n" not in content and len(content) > LINE_BYTES_MAX
+    whole = content if is_endless else content[: content.rfind(b"\n") + 1]
     events, place = [], start
     for line in whole.splitlines(keepends=True):
         place += len(line)
@@ -109,10 +119,20 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) and isinstance(event.get("kind"), str) else None
+    is_event = isinstance(event, dict) and isinstance(event.get("kind"), str)
+    return event if is_event and all(map(_is_plain, event.values())) else None
+
+
+def _is_plain(value: object) -> bool:
+    """Test for a text, or a number that a browser can read."""
+    return (
+        value is None
+        or isinstance(value, str)
+        or (isinstance(value, int | float) and abs(value) <= NUMBER_MAX)
+    )
 
 
 def _event(place: int, event: dict[str, Any]) -> bytes:
-    return f"id: {place}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
+    return f"id: {place}\ndata: {json.dumps(event)}\n\n".encode()

@@ -150,7 +150,7 @@
 
   source.addEventListener("message", (message) => {
     const event = JSON.parse(message.data);
-    on[event.kind]?.(event);
+    if (Object.hasOwn(on, event.kind)) on[event.kind](event);
   });
   source.addEventListener("error", () => { byId("speed").textContent = words.cut_off; });
 })();

@@ -88,8 +88,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "report.charts.checkpoints": "one file a reading of a chart's data",
     "report.charts.costs": "one file a chart",
     "report.write": "the door of the report",
-    "serve.live": "one file a kind of page",
-    "serve.server": "the door of the web server",
     "servers.foreign.postgres_container": "one file a product",
     "servers.watcher": "a process of its own, which imports nothing",
     "servers.launch": "a process of its own, which imports nothing",

@@ -44,6 +44,18 @@ def test_a_folder_without_its_marker_is_made_again(cache):
     assert (module.kept(ENTRY, making, None, str) / "rows").read_text() == "data"
 
 
+def test_a_data_directory_that_changed_is_made_again(cache):
+    said: list[str] = []
+    making = Making("16K", initialise)
+    first = module.kept(ENTRY, making, None, said.append)
+    for change in (lambda: (first / "rows").write_text("dat~"), (first / "id").unlink):
+        change()
+        assert module.kept(ENTRY, making, None, said.append) == first
+        assert (first / "rows").read_text() == "data"
+        assert (first / "id").read_text() == "mine"
+    assert said == ["mysql:8.0.15: initialising a data directory"] * 3
+
+
 def test_what_fails_leaves_nothing(cache):
     def fail(work):
         raise ServerError("could not")

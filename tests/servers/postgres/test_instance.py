@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
+from dbdyno.servers.local.files import CHECKSUMS
 from dbdyno.servers.local.pristine import MARKER, kept
 from dbdyno.servers.local.server import Site
 from dbdyno.servers.postgres import instance as module
@@ -49,7 +50,7 @@ def test_a_data_directory_is_made_for_the_options_of_initdb_without_a_password(h
     first = made(home)
     assert (first / "PG_VERSION").read_text() == "18\n"
     left = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
-    assert left == {"PG_VERSION", MARKER, next(n for n in left if n.endswith(".lock"))}
+    assert left == {"PG_VERSION", CHECKSUMS, MARKER, next(n for n in left if n.endswith(".lock"))}
     assert made(home, work_mem="8MB") == first
     assert made(home, data_checksums="off") != first
 

@@ -1,13 +1,15 @@
 """Cache of freshly initialised data directories: each is made once and copied from then on.
 
 A data directory is named by the inputs of its bytes, and counts once its marker is written, last of
-all. The product's own program makes it as the servers' user in a temporary folder; the cache keeps
-the lab's own copy, closed to everybody else, and a server never runs on it.
+all, and while its files have the checksums of that time. The product's own program makes it as the
+servers' user in a temporary folder; the cache keeps the lab's own copy, closed to everybody else,
+and a server never runs on it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,12 +63,21 @@ def kept(
     digest = hashlib.sha256(making.identity.encode()).hexdigest()
     place = root / f"{entry.folder_name}-{digest[:12]}"
     with provision.making(place, f"a data directory of {entry.reference}", report):
-        if not (place / MARKER).is_file():
+        if not _is_whole(place):
             report(f"{entry.reference}: initialising a data directory")
             remove_tree(place)
             _make(making, user, place)
             provision.clear_left(place)  # tries once more: loads of later runs do not come here
     return place / "data"
+
+
+def _is_whole(place: Path) -> bool:
+    """Test that every file is as it was made. The copy that follows finds them in memory."""
+    try:
+        checksums = json.loads((place / files.CHECKSUMS).read_text())
+        return (place / MARKER).is_file() and checksums == files.checksums_of(place / "data")
+    except (OSError, ValueError):
+        return False
 
 
 def finish(
@@ -95,5 +106,6 @@ def _make(making: Making, user: ServerUser | None, place: Path) -> None:
         files.copy_tree(work / "data", fresh / "data", owner=None)  # flushed, and the lab's own
         for name in making.left_out:
             (fresh / "data" / name).unlink(missing_ok=True)
+        (fresh / files.CHECKSUMS).write_text(json.dumps(files.checksums_of(fresh / "data")))
         (fresh / MARKER).write_text(making.identity)
         fresh.rename(place)

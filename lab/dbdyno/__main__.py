@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 
 from dbdyno import TYPE_CHECKING
 
@@ -36,9 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     is_program = argv is None
     if argv is None:
+        _open_closed()
         argv = sys.argv[1:]
         called = os.path.basename(sys.argv[0])  # noqa: PTH119 - pathlib costs 6 ms
         argv = [*PERSONAS.get(called, ()), *argv]
+    if not _has_time():
+        sys.stderr.write("dbdyno: this machine's clock is beyond the year 2262: set it\n")
+        return 1
     try:
         if argv and argv[0] == "sysbench":
             if is_program:
@@ -64,6 +69,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("dbdyno: interrupted\n")
         return 1
+
+
+def _open_closed() -> None:
+    """Open /dev/null where the caller closed a standard file, as `>&-` does.
+
+    Else the next opened file, such as a store, would get the number of stdout.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - as above; it stays open
+
+
+def _has_time() -> bool:
+    """Test that Python can read the clock, which it does in nanoseconds of 64 bits."""
+    try:
+        time.time()
+    except OverflowError:
+        return False
+    return True
 
 
 def _interrupt_ends_it() -> None:

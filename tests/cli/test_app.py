@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -369,3 +370,28 @@ def test_a_logout_ends_the_lab_unless_it_runs_under_nohup(given: str, outlives: 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     expected = (0, "outlived it\n", "") if outlives else (1, "", "dbdyno: interrupted\n")
     assert (done.returncode, done.stdout, done.stderr) == expected
+
+
+def test_a_clock_that_python_cannot_read_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def of_year_2300() -> float:
+        raise OverflowError("timestamp too large to convert to C _PyTime_t")
+
+    monkeypatch.setattr(__main__, "time", SimpleNamespace(time=of_year_2300))
+    status, _, err = run("runs", "list", capsys=capsys)
+    assert (status, err) == (1, "dbdyno: this machine's clock is beyond the year 2262: set it\n")
+
+
+def test_a_closed_standard_file_is_no_traceback_and_no_file_takes_its_number(
+    tmp_path: Path,
+) -> None:
+    with Store.open(tmp_path) as store:
+        store.create_run(making.plan(), "dbdyno compare a b", {}, 1)
+    command = 'exec "$0" -P -m dbdyno runs list --workspace "$1" <&- >&-'
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable, tmp_path], capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    with Store.open(tmp_path) as store:
+        assert len(store.runs()) == 1

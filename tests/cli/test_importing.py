@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from dbdyno import __main__, api
 from dbdyno.errors import StoreError
+from dbdyno.files import remove_tree
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import PRIMARY
@@ -496,3 +498,21 @@ def test_a_percentile_that_was_not_printed_is_said_to_be_so(
     said = capsys.readouterr().out
     assert "not printed" in said
     assert "not enough requests" not in said
+
+
+def test_a_folder_too_deep_is_refused_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs").mkdir()
+    made = os.open(tmp_path / "logs", os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("a", dir_fd=made)
+        deeper = os.open("a", os.O_RDONLY, dir_fd=made)
+        os.close(made)
+        made = deeper
+    os.close(made)
+    try:
+        assert imported(tmp_path / "logs", tmp_path / "runs") == 2
+    finally:
+        remove_tree(tmp_path / "logs")
+    assert "folders in folders without end" in capsys.readouterr().err

@@ -166,8 +166,7 @@ def _plan_of(trials: Sequence[ImportedTrial], title: str) -> Plan:
 def _files(paths: Sequence[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
-        inside = sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
-        files += [one for one in inside if not one.name.startswith(".")]
+        files += [one for one in _below(path) if not one.name.startswith(".")]
     if not files or len(files) > FILES_MAX:
         raise UsageError(
             "there is nothing to import" if not files else "these are too many files",
@@ -175,6 +174,18 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             found=f"{len(files):,} files in {', '.join(map(str, paths))}",
         )
     return files
+
+
+def _below(path: Path) -> list[Path]:
+    """The path, or all files in the folder."""
+    try:
+        return sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
+    except (OSError, RecursionError) as error:
+        raise UsageError(
+            f"the files in {path} cannot be listed",
+            found=getattr(error, "strerror", None) or "folders in folders without end",
+            hint="name the folder of the results itself",
+        ) from error
 
 
 def _names_of(pattern: str) -> FileNames:

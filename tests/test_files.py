@@ -138,6 +138,14 @@ def test_a_lock_is_not_written_through_a_link(tmp_path, kind):
     assert not is_locked(lock) or kind == "hard"
 
 
+def test_a_lock_that_others_can_change_is_not_taken(tmp_path):
+    (tmp_path / "r.lock").touch()
+    (tmp_path / "r.lock").chmod(0o666)
+    with pytest.raises(StoreError, match="cannot be opened") as caught:
+        take(tmp_path / "r.lock")
+    assert "only its user can change" in caught.value.found
+
+
 def test_a_lock_in_a_folder_that_others_can_change_is_not_taken(tmp_path):
     tmp_path.chmod(0o777)
     with pytest.raises(StoreError, match="can be changed by others"):

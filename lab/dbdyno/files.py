@@ -63,27 +63,27 @@ def make_folder(folder: Path) -> None:
 
 
 def refuse_shared(
-    folder: Path,
+    path: Path,
     what: str,
     instead: str = "choose another folder with --workspace",
     error: type[DbdynoError] = StoreError,
 ) -> None:
-    """Raise `error` if another user can change a folder by its owner, group or mode.
+    """Raise `error` if another user can change a folder or file by its owner, group or mode.
 
     A user who can put links and files there controls the lab's writes elsewhere and its input.
 
     Args:
-        what: the folder's purpose, for the message: "the workspace".
-        instead: the remedy besides changing the folder's mode.
+        what: its purpose, for the message: "the workspace".
+        instead: the remedy besides changing the mode.
     """
-    facts = folder.stat()
+    facts = path.stat()
     if _is_own(facts) and not _is_shared(facts):
         return
     is_everybodys = bool(facts.st_mode & stat.S_ISVTX)  # such as /tmp, which must stay open
-    closed = f"chmod -R go-w {folder}, or " if _is_own(facts) and not is_everybodys else ""
+    closed = f"chmod -R go-w {path}, or " if _is_own(facts) and not is_everybodys else ""
     raise error(
-        f"{what} {folder} can be changed by others",
-        wanted=f"a folder that only {_name(os.geteuid())} can change",
+        f"{what} {path} can be changed by others",
+        wanted=f"that only {_name(os.geteuid())} can change it",
         found=f"owner {_name(facts.st_uid)}, group {facts.st_gid}, "
         f"mode {stat.filemode(facts.st_mode)}",
         hint=f"{closed}{instead}",
@@ -122,16 +122,17 @@ def open_own(path: Path, flags: int) -> int:
 
     Raises:
         StoreError: others can change its folder.
-        OSError: it cannot be opened, or it is a link, another user's or no regular file.
+        OSError: it cannot be opened, it is a link or no regular file, or others can change it.
     """
     refuse_shared(path.parent, "the folder")
     with opened_folder(path.parent.resolve()) as folder:
         handle = os.open(path.name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=folder)
     facts = os.fstat(handle)
-    if stat.S_ISREG(facts.st_mode) and _is_own(facts) and facts.st_nlink <= 1:
+    is_file = stat.S_ISREG(facts.st_mode) and facts.st_nlink <= 1
+    if is_file and _is_own(facts) and not _is_shared(facts):
         return handle
     os.close(handle)
-    raise PermissionError(errno.EPERM, "not a regular file of its user alone", str(path))
+    raise PermissionError(errno.EPERM, "not a file that only its user can change", str(path))
 
 
 @contextmanager

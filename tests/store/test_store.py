@@ -16,6 +16,7 @@ import pytest
 from dbdyno.errors import StoreError
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.plan.plan import ChosenDesign
+from dbdyno.store import database
 from dbdyno.store.store import LATEST, Store, find, opened
 from support import making
 from support.stored_run import store_made
@@ -259,6 +260,56 @@ def test_a_change_by_hand_is_found_when_it_is_read(store, statements, named):
     assert named in str(caught.value)
 
 
+LAST_TRIAL = [
+    "DELETE FROM chain WHERE place > 2",
+    "DELETE FROM histograms WHERE measurement_id = 3",
+    "DELETE FROM measurements WHERE id = 3",
+]
+
+
+@pytest.mark.parametrize("statements", [LAST_TRIAL, ["UPDATE runs SET finished_at = NULL"]])
+def test_a_finished_run_without_its_last_trial_or_its_end_is_found(store, statements):
+    run = new_run(store)
+    for block in range(3):
+        store.append(measurement(run, block=block))
+    store.finish(run.run_id)
+    store.verified(run.run_id)
+    by_hand(store, *statements)
+    with pytest.raises(StoreError, match="changed: its end, or what was stored last"):
+        store.measurements(run.run_id)
+
+
+def test_a_run_ends_again_when_something_was_added(store):
+    run = new_run(store)
+    seen = []
+    for added in (
+        lambda: store.append(measurement(run)),
+        lambda: None,
+        lambda: store.choose(run.run_id, CHOSEN),
+    ):
+        added()
+        seen.append(store.verified(run.run_id))
+        store.finish(run.run_id)
+        seen.append(store.verified(run.run_id))
+    assert len({*seen}) == 4
+    assert seen[1] == seen[2] == seen[3]
+
+
+def test_a_run_of_an_older_version_has_no_end_and_is_read(store):
+    run = new_run(store)
+    with closing(sqlite3.connect(store.path)) as file:
+        begun = database._digest("", database._request(file, run.run_id))
+    by_hand(
+        store,
+        f"UPDATE chain SET digest = '{begun}'",
+        "UPDATE runs SET finished_at = '2026-11-01T00:00:00+00:00'",
+    )
+    assert store.verified(run.run_id) == begun
+    store.append(measurement(run))
+    store.finish(run.run_id)
+    assert len(store.measurements(run.run_id)) == 1
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -302,6 +353,15 @@ def test_a_workspace_that_others_can_change_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+def test_a_store_whose_files_others_can_change_is_refused(store, ending):
+    file = store.path.with_name(f"{store.path.name}{ending}")
+    file.touch()
+    file.chmod(0o666)
+    with pytest.raises(StoreError, match=f"the store {file} can be changed by others"):
+        opened(store.path.parent)
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
 def test_the_store_is_not_written_through_a_link(tmp_path, ending):
     folder, precious = tmp_path / "runs", tmp_path / "precious"
     folder.mkdir()
@@ -323,3 +383,41 @@ def test_a_workspace_is_closed_to_others_whatever_the_umask(tmp_path):
         os.umask(before)
     assert {"a", "b", "dbdyno.sqlite", "dbdyno.sqlite-wal"} <= modes.keys()
     assert [name for name, mode in modes.items() if mode & 0o022] == []
+
+
+@pytest.mark.parametrize("way", ["exchanged", "removed"])
+def test_a_store_exchanged_in_use_is_noticed_and_nothing_is_lost(store, way):
+    run, path = new_run(store), store.path
+    with closing(sqlite3.connect(path)) as file, closing(sqlite3.connect(f"{path}.old")) as older:
+        file.backup(older)
+    store.append(measurement(run, block=0))
+    path.unlink()
+    if way == "exchanged":
+        Path(f"{path}.old").rename(path)
+    with pytest.raises(StoreError, match=f"was {way} while it was in use") as caught:
+        store.append(measurement(run, block=1))
+    folder = store.path.parent
+    assert caught.value.hint == f"go on there, with --workspace {folder}"
+    with opened(folder) as kept:
+        assert [m.trial.block for m in kept.measurements(run.run_id)] == [0, 1]
+    assert not path.with_name(f"{path.name}-wal").exists()  # the new file would be read with it
+    if way == "exchanged":
+        with opened(path.parent) as other:
+            assert other.measurements(run.run_id) == []
+
+
+def test_a_store_on_a_read_only_medium_is_read_and_nothing_made(store, monkeypatch):
+    run = new_run(store)
+    store.append(measurement(run))
+    folder = store.path.parent
+    monkeypatch.setattr(database.os, "access", lambda path, mode: False)
+    with opened(folder) as reading:  # while it is written, its log is read as well
+        assert len(reading.measurements(run.run_id)) == 1
+    store.close()
+    before = {path: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}
+    with opened(folder) as reading:
+        assert len(reading.measurements(run.run_id)) == 1
+        with pytest.raises(StoreError, match="readonly") as caught:
+            reading.finish(run.run_id)
+    assert caught.value.hint == "make the file and its folder writable for you"
+    assert {path: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]} == before

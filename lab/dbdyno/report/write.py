@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.errors import StoreError
-from dbdyno.files import replaced
+from dbdyno.files import make_folder, replaced
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.catalogues import Language
 from dbdyno.measurement.measurement import Measurement
@@ -76,7 +76,7 @@ def write(
         raise StoreError(
             f"the report cannot be written: {error.strerror or error}",
             wanted=f"a report in {folder}",
-            hint="give another folder, or make room and the right to write there",
+            hint="name another folder (dbdyno report RUN --out DIR), or make this one writable",
         ) from error
 
 
@@ -89,7 +89,7 @@ def _charts(folder: Path, drawing: Drawing) -> tuple[Path, Path]:
 
 
 def _whole(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with replaced(path) as new:
         new.write_bytes(content)
     return path

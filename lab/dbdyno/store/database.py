@@ -6,6 +6,7 @@ Schema and chain of digests are below. `store_errors` turns errors of SQLite int
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 from dbdyno import __version__
 from dbdyno.errors import StoreError
+from dbdyno.files import refuse_shared
 from dbdyno.plan.plan import ChosenDesign
 from dbdyno.store.reading import READ_ELSEWHERE, readable
 
@@ -29,16 +31,18 @@ LOOK_S: Final = 0.2
 
 
 def open_file(path: Path, *, make: bool = True) -> sqlite3.Connection:
-    """A connection to the store; StoreError if foreign, damaged or read-only.
+    """A connection to the store; StoreError if foreign or damaged.
+
+    Where the file or its folder cannot be written, it is for reading only.
 
     Args:
         make: make a missing or empty store; else StoreError.
     """
     for name in (path.name, *(f"{path.name}-{kind}" for kind in ("wal", "shm", "journal"))):
-        _refuse_link(path.with_name(name))
+        _refuse_others(path.with_name(name))
     with store_errors(path):
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={'rwc' if make else 'rw'}",
+            f"{path.absolute().as_uri()}?{_mode(path, make=make)}",
             uri=True,
             timeout=LOOK_S,
             isolation_level=None,
@@ -53,8 +57,16 @@ def open_file(path: Path, *, make: bool = True) -> sqlite3.Connection:
         return connection
 
 
-def _refuse_link(path: Path) -> None:
-    """SQLite would write through it, into whatever file it names."""
+def _mode(path: Path, *, make: bool) -> str:
+    """SQLite's mode for the file: on a read-only medium it must make no file beside it."""
+    if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return "mode=rwc" if make else "mode=rw"
+    log = path.with_name(f"{path.name}-wal")
+    return "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+
+
+def _refuse_others(path: Path) -> None:
+    """Raise StoreError for a file that others can change, or a link, which SQLite would follow."""
     if path.is_symlink():
         raise StoreError(
             f"{path} is a link, through which nothing is written",
@@ -62,6 +74,8 @@ def _refuse_link(path: Path) -> None:
             found=f"a link to {path.readlink()}",
             hint="name the folder with the store itself by --workspace, or remove the link",
         )
+    with suppress(FileNotFoundError):
+        refuse_shared(path, "the store")
 
 
 class _Connection(sqlite3.Connection):
@@ -241,8 +255,8 @@ CREATE TABLE IF NOT EXISTS designs (
 
 
 # The chain: SHA-256 of a run as it was asked for, then of each measurement with all its histograms,
-# and of each design that it chose, with the link before it. What is changed, lost or slipped in by
-# hand is found when it is read; whoever makes the chain anew as well is not.
+# of each design that it chose and of its end, with the link before it. What is changed, lost or
+# slipped in by hand is found when it is read; whoever makes the chain anew as well is not.
 
 CHAIN: Final = f"""
 CREATE TABLE IF NOT EXISTS chain (
@@ -258,35 +272,55 @@ OF_RUN: Final = "created_at, plan_hash, plan, command, dbdyno_version, environme
 OF_MEASUREMENT: Final = (
     "id, trial_key, attempt, sequence, block, system, cell, started_at, failure, measurement"
 )
+END: Final = "end"
+"""The link of a run's end; in the first link of a run, as runs of older versions have no end."""
+GONE: Final = "its chain of digests is gone"
 
 
 def begin_chain(connection: sqlite3.Connection, run_id: str) -> None:
     """Store the first link of a new run."""
-    row = (run_id, 0, None, _first_link(connection, run_id))
+    row = (run_id, 0, None, _digest("", [*_request(connection, run_id), END]))
     connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
 
 
-def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int | None) -> None:
-    """Store the link of a measurement, or of the last design without a link."""
-    place, before = connection.execute(
+def add_link(connection: sqlite3.Connection, run_id: str, measurement_id: int) -> None:
+    """Store the link of a measurement."""
+    _add_link(connection, run_id, _measurement(connection, measurement_id), measurement_id)
+
+
+def _add_link(
+    connection: sqlite3.Connection,
+    run_id: str,
+    values: Iterable[object],
+    measurement_id: int | None = None,
+) -> None:
+    last = connection.execute(
         "SELECT place, digest FROM chain WHERE run_id = ? ORDER BY place DESC LIMIT 1", (run_id,)
     ).fetchone()
-    if measurement_id is None:
-        digest = _digest(before, _designs(connection, run_id)[-1])
-    else:
-        digest = _link(connection, before, measurement_id)
-    row = (run_id, place + 1, measurement_id, digest)
+    if last is None:
+        raise _changed(run_id, GONE)
+    row = (run_id, last[0] + 1, measurement_id, _digest(last[1], values))
     connection.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", row)
+
+
+def finish(connection: sqlite3.Connection, run_id: str) -> None:
+    """Store the time of a run's end and its link, unless nothing was stored since the last end."""
+    before, last = ["", "", *(digest for _, digest in _links(connection, run_id))][-2:]
+    if last == _digest(before, [END]):
+        return
+    now = datetime.now().astimezone().isoformat("T", "seconds")
+    connection.execute("UPDATE runs SET finished_at = ? WHERE run_id = ?", (now, run_id))
+    _add_link(connection, run_id, [END])
 
 
 def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
     """Last digest of a run, after checking each row; StoreError naming an altered trial."""
-    links = connection.execute(
-        "SELECT measurement_id, digest FROM chain WHERE run_id = ? ORDER BY place", (run_id,)
-    ).fetchall()
+    links = _links(connection, run_id)
     if not links:
-        raise _changed(run_id, "its chain of digests is gone")
-    if links[0] != (None, _first_link(connection, run_id)):
+        raise _changed(run_id, GONE)
+    request = _request(connection, run_id)
+    has_ends = links[0] == (None, _digest("", [*request, END]))
+    if not has_ends and links[0] != (None, _digest("", request)):
         raise _changed(run_id, "its plan, command or environment")
     stored = connection.execute(
         "SELECT id, trial_key FROM measurements WHERE run_id = ? ORDER BY id", (run_id,)
@@ -296,16 +330,29 @@ def check_chain(connection: sqlite3.Connection, run_id: str) -> str:
     if [identity for identity, _ in stored] != linked:
         other = next((f"trial {key}" for at, key in stored if at not in linked), "a trial is gone")
         raise _changed(run_id, other)
-    designs = iter(_designs(connection, run_id))
+    designs, is_ended = iter(_designs(connection, run_id)), False
     for (_, before), (identity, digest) in pairwise(links):
-        if identity is None:
-            if _digest(before, next(designs, ())) != digest:
-                raise _changed(run_id, "the design that it chose")
-        elif _link(connection, before, identity) != digest:
-            raise _changed(run_id, f"trial {names[identity]}")
+        if identity is not None:
+            if _digest(before, _measurement(connection, identity)) != digest:
+                raise _changed(run_id, f"trial {names[identity]}")
+        elif _digest(before, [END]) == digest:
+            is_ended = True
+        elif _digest(before, next(designs, ())) == digest:
+            is_ended = False
+        else:
+            raise _changed(run_id, "the design that it chose")
     if next(designs, None) is not None:
         raise _changed(run_id, "the design that it chose")
+    if has_ends and is_ended != _is_finished(connection, run_id):
+        raise _changed(run_id, "its end, or what was stored last")
     return str(links[-1][1])
+
+
+def _links(connection: sqlite3.Connection, run_id: str) -> list[tuple[int | None, str]]:
+    """The measurement, if any, and the digest of each link, in order."""
+    return connection.execute(
+        "SELECT measurement_id, digest FROM chain WHERE run_id = ? ORDER BY place", (run_id,)
+    ).fetchall()
 
 
 def _changed(run_id: str, difference: str) -> StoreError:
@@ -317,13 +364,21 @@ def _changed(run_id: str, difference: str) -> StoreError:
     )
 
 
-def _first_link(connection: sqlite3.Connection, run_id: str) -> str:
+def _request(connection: sqlite3.Connection, run_id: str) -> list[object]:
+    """Values of a run as it was asked for."""
     row = connection.execute(f"SELECT {OF_RUN} FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-    return _digest("", [run_id, *row])
+    return [run_id, *row]
 
 
-def _link(connection: sqlite3.Connection, before: str, measurement_id: int) -> str:
-    """The digest of a measurement: every column and every histogram, after the link before it."""
+def _is_finished(connection: sqlite3.Connection, run_id: str) -> bool:
+    (time,) = connection.execute(
+        "SELECT finished_at FROM runs WHERE run_id = ?", (run_id,)
+    ).fetchone()
+    return time is not None
+
+
+def _measurement(connection: sqlite3.Connection, measurement_id: int) -> list[object]:
+    """Values of a measurement: every column and every histogram."""
     row = connection.execute(
         f"SELECT {OF_MEASUREMENT} FROM measurements WHERE id = ?", (measurement_id,)
     ).fetchone()
@@ -332,7 +387,7 @@ def _link(connection: sqlite3.Connection, before: str, measurement_id: int) -> s
         " ORDER BY interval, name",
         (measurement_id,),
     )
-    return _digest(before, [*row[1:], *(value for one in histograms for value in one)])
+    return [*row[1:], *(value for one in histograms for value in one)]
 
 
 def _designs(connection: sqlite3.Connection, run_id: str) -> list[tuple[object, ...]]:
@@ -399,7 +454,7 @@ def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign
     now = datetime.now().astimezone().isoformat("T", "seconds")
     row = (run_id, design.additions, now, design.model_dump_json())
     connection.execute("INSERT INTO designs VALUES (?, ?, ?, ?)", row)
-    add_link(connection, run_id, None)
+    _add_link(connection, run_id, _designs(connection, run_id)[-1])
     connection.execute("UPDATE runs SET finished_at = NULL WHERE run_id = ?", (run_id,))
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import secrets
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
@@ -42,8 +43,8 @@ class Store:
     """An open store; a context manager."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._connection = connection
-        self.path = path
+        self._connection, self.path = connection, path
+        self._files = _files(path)
 
     @classmethod
     def open(cls, folder: Path) -> Store:
@@ -296,10 +297,9 @@ class Store:
         return 0 if last is None else int(last) + 1
 
     def finish(self, run_id: str) -> None:
-        """Stores the time at which no trial was left to run; after a resume the later time."""
-        now = datetime.now().astimezone().isoformat("T", "seconds")
+        """Store the time at which no trial was left to run; later, if a resume stored more."""
         with self._transaction() as connection:
-            connection.execute("UPDATE runs SET finished_at = ? WHERE run_id = ?", (now, run_id))
+            database.finish(connection, run_id)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each run's measurements and histograms."""
@@ -315,8 +315,38 @@ class Store:
         """Lock the run against other labs; StoreError if another lab works on it."""
         return locked(lock_path(self.path.parent, run_id), f"run {run_id}")
 
+    def _exchanged(self) -> StoreError | None:
+        """The error to raise if another file took the store's place; a copy takes over.
+
+        The connection still has the old file, which nobody could open again: its rows go to a new
+        folder. Its log would be taken for the new file's, so the log goes.
+        """
+        now, before = _files(self.path), self._files
+        if now[""] == before[""]:
+            return None
+        store = self.path
+        folder = store.parent / f"exchanged-{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        self.path = folder / FILE_NAME
+        make_folder(folder)
+        with store_errors(self.path):
+            with closing(sqlite3.connect(self.path)) as copy:
+                self._connection.backup(copy)
+            self._connection.close()
+            self._connection = open_file(self.path)
+        self._files = _files(self.path)
+        for ending in ("-wal", "-shm"):
+            if now[ending] is not None and now[ending] == before[ending]:
+                store.with_name(f"{store.name}{ending}").unlink()
+        return StoreError(
+            f"the store {store} was {'exchanged' if now[''] else 'removed'} while it was in use",
+            wanted="the file that was there before",
+            found=f"{'another file' if now[''] else 'no file'}; all that was stored is in {folder}",
+            hint=f"go on there, with --workspace {shlex.quote(str(folder))}",
+        )
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        exchanged = self._exchanged()
         with store_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -326,6 +356,20 @@ class Store:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+        if exchanged is not None:
+            raise exchanged
+
+
+def _files(store: Path) -> dict[str, tuple[int, int] | None]:
+    """Device and inode of the store and of SQLite's files beside it; None for a missing file."""
+    files: dict[str, tuple[int, int] | None] = {}
+    for ending in ("", "-wal", "-shm"):
+        try:
+            facts = store.with_name(f"{store.name}{ending}").stat()
+            files[ending] = facts.st_dev, facts.st_ino
+        except FileNotFoundError:
+            files[ending] = None
+    return files
 
 
 # For commands that only read, and must not create a workspace.

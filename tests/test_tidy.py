@@ -338,7 +338,8 @@ KINDS_ASKED = r"\b(is_endpoint|is_imported|may_rest|has_own_tables)\b"
 KINDS_ACTED_ON = {
     "lab/dbdyno/cli/flow.py": "measures no imported run",
     "lab/dbdyno/cli/servers.py": "starts no endpoint",
-    "lab/dbdyno/cli/transfer.py": "refuses the risks of a stranger's plan",
+    "lab/dbdyno/cli/transfer.py": "says what a stranger's plan would do",
+    "lab/dbdyno/cli/trust.py": "refuses the risks of a stranger's plan",
     "lab/dbdyno/cli/workload.py": "tries no template on an endpoint",
 }
 

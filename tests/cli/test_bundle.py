@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from contextlib import closing, nullcontext
@@ -11,13 +12,20 @@ from pathlib import Path
 import pytest
 
 from dbdyno import __main__
-from dbdyno.cli import machines, transfer
+from dbdyno.cli import flow, machines, transfer
+from dbdyno.cli.flow import ReportOptions
+from dbdyno.errors import Interrupted
 from dbdyno.plan.fleet import FleetPlan
+from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
+from dbdyno.report.formats.stdout import Output
+from dbdyno.store import database
 from dbdyno.store.store import Store
 from support import making
 from support.stored_run import store_made
 from support.world import World
+
+PLAIN = ReportOptions(Output.PLAIN)
 
 
 @pytest.fixture
@@ -121,9 +129,7 @@ def test_a_run_of_a_fleet_is_run_again_on_another(
         assert store.runs()[0].command == "dbdyno replay latest --fleet 10.0.0.9:6379"
 
 
-def test_a_strangers_plan_is_run_only_when_trusted(
-    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def plan_of_risk() -> Plan:
     systems = (
         SystemPlan(label=making.A, reference="mysql:5.7.22"),
         SystemPlan(
@@ -133,13 +139,18 @@ def test_a_strangers_plan_is_run_only_when_trusted(
             after_start=("SELECT '\x1bx'",),
         ),
     )
-    plan = making.plan(blocks=3).model_copy(update={"systems": systems})
-    store_made(workspace, (0.7, 0.7, 0.7), plan=plan)
+    return making.plan(blocks=3).model_copy(update={"systems": systems})
+
+
+def test_a_strangers_plan_is_run_only_when_trusted(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_made(workspace, (0.7, 0.7, 0.7), plan=plan_of_risk())
     assert dbdyno("bundle", "latest", "--out", "b.zip", "--workspace", workspace) == 0
     there = ("--workspace", tmp_path / "elsewhere")
     assert dbdyno("replay", "b.zip", *there) == 2
     said = capsys.readouterr().err
-    assert f"the bundle's plan asks for this: systems: {making.B}: init_file=/tmp/x (may re" in said
+    assert f"the plan asks for this: systems: {making.B}: init_file=/tmp/x (may re" in said
     assert f"{making.B}: innodb_buffer_pool_size=64G\n" in said
     assert re.search(r"^data +\d+ tables? of [\d ]+ rows, about", said, re.MULTILINE)
     assert re.search(r"^time +about .*\ndisk +about [\d.]+ GB", said, re.MULTILINE)
@@ -148,7 +159,59 @@ def test_a_strangers_plan_is_run_only_when_trusted(
     assert not (tmp_path / "elsewhere").exists()
     assert dbdyno("replay", "b.zip", "--with", "latest", "--workspace", workspace) == 0
     assert dbdyno("replay", "b.zip", "--trust", *there) == 0
-    assert dbdyno("replay", "latest", "--workspace", workspace) == 0  # one's own needs no leave
+
+
+@pytest.mark.parametrize("command", ["resume", "replay"])
+def test_a_strangers_workspace_is_run_only_when_trusted(
+    workspace: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_made(workspace, (0.7, 0.7), plan=plan_of_risk(), planned=6)
+    typed = (command, "latest", "--workspace", workspace)
+    assert dbdyno(*typed) == 2
+    said = capsys.readouterr().err
+    assert f"the plan asks for this: systems: {making.B}: init_file=/tmp/x (may re" in said
+    assert "add --trust" in said
+    assert dbdyno(*typed, "--trust") == 0
+    assert dbdyno(*typed) == 0  # as is the user's own
+
+
+def test_ones_own_plan_needs_no_leave(workspace: Path, world: World) -> None:
+    world.at["run", 2] = KeyboardInterrupt()
+    with pytest.raises(Interrupted):
+        flow.begin(plan_of_risk(), workspace, "dbdyno run plan.yaml", PLAIN, machines.HERE)
+    assert dbdyno("resume", "latest", "--workspace", workspace) == 0
+    assert dbdyno("replay", "latest", "--workspace", workspace) == 0
+
+
+def test_a_workspace_on_a_read_only_medium_is_read(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database.os, "access", lambda path, mode: mode != os.W_OK)
+    before = {path: path.stat().st_mtime_ns for path in [workspace, *workspace.iterdir()]}
+    there = ("latest", "--workspace", workspace)
+    for words in (
+        ("report", "--out", "page"),
+        ("bundle", "--out", "b.zip"),
+        ("bundle", "--verify"),
+        ("export", "--csv", "tables"),
+        ("gate", "--fail-if-slower", "90%"),
+        ("runs", "show"),
+    ):
+        assert dbdyno(*words, *there) == 0
+    assert {path: path.stat().st_mtime_ns for path in [workspace, *workspace.iterdir()]} == before
+    assert (tmp_path / "page" / "report.html").is_file()
+    assert (tmp_path / "b.zip").is_file()
+
+
+def test_paths_steer_no_terminal(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = workspace.rename(tmp_path / "ru\x1b]0;ns\u202e")
+    for words in (("report",), ("bundle", "--out", odd / "b.zip"), ("runs", "show")):
+        assert dbdyno(*words, "latest", "--workspace", odd) == 0
+    said = "".join(capsys.readouterr())
+    assert "ru ]0;ns " in said
+    assert not {"\x1b", "\u202e"} & {*said}
 
 
 def test_a_damaged_bundle_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

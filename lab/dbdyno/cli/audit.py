@@ -18,7 +18,7 @@ from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Text, capital, count, listed, name, say
 from dbdyno.report.formats import html
-from dbdyno.report.formats.stdout import Output, Result, render
+from dbdyno.report.formats.stdout import Output, Result, print_lines, render
 from dbdyno.report.parts import (
     Entries,
     Entry,
@@ -76,7 +76,7 @@ def command(
         story = translated(result.story(), lang)
         write(page, html.render(story, (), language=lang).encode())
         said = said_in(say("report: {path}", path=page), lang)
-        (sys.stdout if output is Output.PLAIN else sys.stderr).write(f"\n{said}\n")
+        print_lines(f"\n{said}", sys.stdout if output is Output.PLAIN else sys.stderr)
 
 
 class AuditedPublication(NamedTuple):

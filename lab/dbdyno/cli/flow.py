@@ -21,6 +21,7 @@ from dbdyno.cli.gate import check_verdicts
 from dbdyno.cli.machines import HERE, Machines, machines_of
 from dbdyno.cli.options import next_command
 from dbdyno.cli.progress import Countdown, Several, note, noted, watched
+from dbdyno.cli.trust import refuse_risks, remember
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
 from dbdyno.experiment.context import Makers
@@ -34,7 +35,7 @@ from dbdyno.language.words import count, say
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, Plan
-from dbdyno.report.formats.stdout import Output, render
+from dbdyno.report.formats.stdout import Output, print_lines, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.sections.conclusion import headlines
 from dbdyno.report.tell.terms import term
@@ -74,6 +75,7 @@ def begin(
     with Store.open(workspace) as store:
         known = {**environment.describe(workspace), **machines.environment}
         run = store.create_run(plan, command, known, len(outlook.trials))
+        remember(plan)
         _run(store, run, outlook, workspace, options, machines)
     return run.run_id
 
@@ -85,6 +87,7 @@ def resume(
     *,
     time_s: float | None = None,
     retry: bool = False,
+    trusted: bool = False,
     fleet: str = "",
 ) -> None:
     """Go on with a stored run.
@@ -94,13 +97,15 @@ def resume(
         time_s: added to a complete run with a time. Where the comparison was decided already, the
             added blocks are all run, for narrower intervals.
         retry: try impossible cells again.
+        trusted: run a plan that was begun elsewhere, whatever it asks for.
         fleet: address of a cluster, if the plan wants one; any will do.
 
     Raises:
-        UsageError: time cannot be added to this run.
+        UsageError: time cannot be added to this run; a plan of risk was begun elsewhere.
     """
     with opened(workspace) as store:
         run = resolved_run(store, find(store, run_id))
+        refuse_risks(run.plan, f"run {run.run_id}", trusted=trusted)
         if time_s is not None:
             _refuse_more_time(store, run, workspace, fleet)
         with machines_of(run.plan, fleet) as machines:
@@ -149,9 +154,9 @@ def _with_more_time(store: Store, run: StoredRun, time_s: float, machines: int) 
     return resolved_run(store, run)
 
 
-def report(name: str, workspace: Path, options: ReportOptions) -> None:
-    """Judges a stored run or a bundle again and writes its report again."""
-    judged = _report(evidence.load(name, workspace), options)
+def report(name: str, workspace: Path, options: ReportOptions, folder: Path | None = None) -> None:
+    """Judge a stored run or a bundle and write its report, into the run's folder or another."""
+    judged = _report(evidence.load(name, workspace), options, folder)
     if options.exit_code:
         check_verdicts(judged, exit_code=True)
 
@@ -271,17 +276,17 @@ def _looking(seen: Several) -> Enough:
     return look
 
 
-def _report(stored: Evidence, options: ReportOptions) -> api.Run:
+def _report(stored: Evidence, options: ReportOptions, folder: Path | None = None) -> api.Run:
     """Judge the stored trials of a run, write the report, print the result."""
     run = api.Run(stored)
     with noted("judging and writing the report"):
         judgement = run.judgement
-        written = run.report(language=options.language)
+        written = run.report(folder, options.language)
     summary = Summary(run.plan, judgement, run.facts)
     _print(render(summary, options.output, options.language), options.language)
     page = said_in(say("report: {path}", path=written.html), options.language)
     stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
-    stream.write(f"\n{page}\n        {written.markdown}\n")
+    print_lines(f"\n{page}\n        {written.markdown}", stream)
     return run
 
 

@@ -94,6 +94,7 @@ def resume(
     run_id: options.Run,
     time: options.MoreTime = None,
     retry: options.Retry = False,
+    trust: options.Trust = False,
     fleet: options.Fleet = "",
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
@@ -103,7 +104,7 @@ def resume(
     """Continue an interrupted run, or extend a complete run."""
     time_s = None if time is None else options.time_of("--time", time)
     shown = ReportOptions(output, lang, exit_code)
-    flow.resume(run_id, workspace, shown, time_s=time_s, retry=retry, fleet=fleet)
+    flow.resume(run_id, workspace, shown, time_s=time_s, retry=retry, trusted=trust, fleet=fleet)
 
 
 def _command_line() -> str:

@@ -295,6 +295,15 @@ MoreTime = Annotated[
 RunOrBundle = Annotated[
     str, typer.Argument(metavar="RUN", help="Run id, `latest`, or a bundle file.")
 ]
+ReportFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder to write the report to. Default: the run's folder in the workspace.",
+        callback=expanded_or_none,
+    ),
+]
 
 # `dbdyno run` and `dbdyno plan`.
 
@@ -360,7 +369,8 @@ Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Run the bundle's plan even if it uses its author's programs, hosts or files.",
+        help="Run a plan that was begun elsewhere, even if it uses its author's programs, hosts or "
+        "files.",
     ),
 ]
 With = Annotated[

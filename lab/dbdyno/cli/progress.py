@@ -31,7 +31,7 @@ from dbdyno.experiment.context import Progress
 from dbdyno.files import make_folder, open_own
 from dbdyno.measurement.measurement import Measurement, Trial
 from dbdyno.measurement.metric import BY_NAME, PRIMARY
-from dbdyno.report.formats.stdout import printable
+from dbdyno.report.formats.stdout import print_lines, printable
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.verdicts import duration
 from dbdyno.store.store import FEED_NAME
@@ -44,7 +44,7 @@ LOG_NAME: Final = "log.txt"
 
 def note(text: str) -> None:
     """Print notes on stderr, with quoted control characters escaped."""
-    sys.stderr.write("\n".join(map(printable, text.split("\n"))) + "\n")
+    print_lines(text, sys.stderr)
 
 
 LONGER: Final = 1.1

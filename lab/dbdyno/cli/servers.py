@@ -15,7 +15,7 @@ from dbdyno.cli import options
 from dbdyno.cli.progress import note, noted
 from dbdyno.errors import UsageError
 from dbdyno.plan.systems import label_of
-from dbdyno.report.formats.stdout import printable
+from dbdyno.report.formats.stdout import print_lines, printable
 from dbdyno.servers import open
 from dbdyno.servers.kept import kept
 from dbdyno.servers.kept.kept import KeptServer
@@ -48,7 +48,7 @@ def get(reference: options.Reference) -> None:
     open.check(reference)
     with noted() as lines:
         home = open.get(reference, lines.stage)
-    sys.stdout.write(f"{home}\n")
+    print_lines(str(home))
 
 
 @app.command()

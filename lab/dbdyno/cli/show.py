@@ -15,13 +15,14 @@ from dbdyno.store.store import opened
 
 def report(
     run_id: options.RunOrBundle,
+    out: options.ReportFolder = None,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
 ) -> None:
     """Write the report of a stored run or bundle again."""
-    flow.report(run_id, workspace, ReportOptions(output, lang, exit_code))
+    flow.report(run_id, workspace, ReportOptions(output, lang, exit_code), out)
 
 
 def serve(

@@ -20,6 +20,7 @@ from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.machines import machines_of
 from dbdyno.cli.plan import described, facts_text
 from dbdyno.cli.progress import note
+from dbdyno.cli.trust import refuse_risks
 from dbdyno.errors import DbdynoError, StoreError, UsageError
 from dbdyno.export import files
 from dbdyno.export.files import Format
@@ -28,9 +29,8 @@ from dbdyno.language.catalogues import Language
 from dbdyno.language.words import count
 from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.replay import replay as replayed
-from dbdyno.report.formats.stdout import Output, printable, render
+from dbdyno.report.formats.stdout import Output, print_lines, render
 from dbdyno.report.rows import attempts
-from dbdyno.report.tell.plan import facts_of
 from dbdyno.store import bundle
 from dbdyno.store.evidence import Evidence, of_run
 from dbdyno.store.store import LATEST, Store, opened
@@ -54,7 +54,7 @@ def bundle_command(
         return
     path = out if out is not None else Path(f"{evidence.run.run_id}{bundle.SUFFIX}")
     digest = bundle.write(path, evidence.run, evidence.measurements)
-    sys.stdout.write(f"{path}\n")
+    print_lines(str(path))
     note(
         f"{count(len(evidence.measurements), 'measurement')}, {path.stat().st_size / 1e6:.1f} MB;"
         f" SHA-256 of its sums: {digest}"
@@ -65,14 +65,12 @@ def _verify(name: str, evidence: Evidence) -> None:
     """Prints the digest by which a run, or a bundle, was found to be as it was stored."""
     held = count(len(evidence.measurements), "measurement")
     if evidence.digest:
-        sys.stdout.write(
-            f"{name}: {held} as its sums say; SHA-256 of the sums: {evidence.digest}\n"
-        )
+        print_lines(f"{name}: {held} as its sums say; SHA-256 of the sums: {evidence.digest}")
         return
     run_id = evidence.run.run_id
     with opened(evidence.folder.parent) as store:
         digest = store.verified(run_id)
-    sys.stdout.write(f"run {run_id}: {held} as stored; last digest of its chain: {digest}\n")
+    print_lines(f"run {run_id}: {held} as stored; last digest of its chain: {digest}")
 
 
 def replay(
@@ -94,7 +92,8 @@ def replay(
     first = api.load(name, workspace)
     if again is None:
         if first.evidence.digest and not first.plan.is_imported:  # maybe a stranger's
-            _refuse_risks(first.plan, name, trusted=trust)
+            _describe(first.plan)
+        refuse_risks(first.plan, name, trusted=trust)
         again = _run_again(first, name, workspace, ReportOptions(Output.PLAIN, lang), fleet)
     second = api.load(again, workspace)
     compared = replayed(first.side, second.side)
@@ -116,23 +115,13 @@ def _run_again(first: api.Run, name: str, workspace: Path, shown: ReportOptions,
         raise
 
 
-def _refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
-    """List the risks of a stranger's plan; UsageError if they need trust."""
+def _describe(plan: Plan) -> None:
+    """Print what a stranger's plan would do."""
     try:
         text = described(plan)
     except UsageError:  # no forecast: a setting cannot be, or the budget is too short
         text = facts_text(plan)
-    note("\n".join(map(printable, text.split("\n"))))
-    risks = [fact for fact in facts_of(plan) if fact.risk]
-    for fact in risks:
-        line = printable(f"{fact.topic}: {fact.text} ({fact.risk})")
-        note(f"the bundle's plan asks for this: {line}")
-    if risks and not trusted:
-        raise UsageError(
-            f"{name} was made elsewhere and asks for more than known servers and plain settings",
-            found=f"{len(risks)} such; see above",
-            hint="if you trust whoever made it, add --trust",
-        )
+    note(text)
 
 
 def export_command(
@@ -156,7 +145,7 @@ def export_command(
     rows = attempts(kept.measurements, judgement)
     for kind, folder in folders.items():
         for path in files.write(folder, rows, judgement, kind):
-            sys.stdout.write(f"{path}\n")
+            print_lines(str(path))
 
 
 def import_command(

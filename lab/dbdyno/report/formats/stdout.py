@@ -5,11 +5,12 @@ A result gives its sentences and tables; their form on stdout is settled here.
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import PARTED, Text
@@ -89,6 +90,12 @@ def _row(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> 
 def printable(text: str) -> str:
     """Ordinary spaces, and no control characters."""
     return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
+
+
+def print_lines(text: str, stream: TextIO | None = None) -> None:
+    """Print lines with text from outside, such as paths, on stdout or another stream."""
+    lines = "\n".join(map(printable, text.split("\n")))
+    (stream or sys.stdout).write(f"{lines}\n")
 
 
 def padded(cell: str, width: int, *, right: bool = False) -> str:

@@ -1,0 +1,53 @@
+"""Leave to run a stored plan: the user began it on this machine, or it asks for nothing of risk.
+
+A bundle, and a whole workspace, may be a stranger's; its plan may name programs, hosts and scripts.
+Plans that the user began are known by their hash, in the cache, which nobody else can write: no
+file of a stranger can say that it is the user's own.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from dbdyno.cli.progress import note
+from dbdyno.errors import ProvisionError, UsageError
+from dbdyno.plan.plan import Plan
+from dbdyno.report.tell.plan import PlanFact, facts_of
+from dbdyno.servers.programs import places
+
+BEGUN: Final = "plans"
+"""In the cache: a file for each begun plan that asks for something of risk."""
+
+
+def remember(plan: Plan) -> None:
+    """Note a plan as the user's; without a cache, later commands ask for --trust."""
+    if _risks(plan):
+        with suppress(ProvisionError, OSError):
+            (places.make_cache_folder(BEGUN) / plan.hash()).touch()
+
+
+def refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
+    """List what an unknown plan asks for; UsageError if that needs trust and has none.
+
+    Args:
+        name: of the bundle or run with the plan.
+    """
+    risks = _risks(plan)
+    with suppress(ProvisionError, OSError):
+        if risks and (places.make_cache_folder(BEGUN) / plan.hash()).exists():
+            return
+    for fact in risks:
+        note(f"the plan asks for this: {fact.topic}: {fact.text} ({fact.risk})")
+    if risks and not trusted:
+        raise UsageError(
+            f"{name} was not begun here and asks for more than known servers and plain settings",
+            found=f"{len(risks)} such; see above",
+            hint="if you trust whoever made it, add --trust",
+        )
+    remember(plan)
+
+
+def _risks(plan: Plan) -> list[PlanFact]:
+    """Facts with a risk; a plan of imported results cannot be run."""
+    return [] if plan.is_imported else [fact for fact in facts_of(plan) if fact.risk]

@@ -185,6 +185,25 @@ def test_what_it_forked_is_part_of_it() -> None:
         assert seen.rss_bytes < 2 * private.rss  # what the two share is counted once
 
 
+def test_a_child_that_ends_during_a_reading_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "7").mkdir()
+    stat = tmp_path / "7" / "stat"
+    stat.write_text(f"7 (postgres) S {' '.join('0' * 10)} 100 0 0 0 20 0 1 0 0")
+    members = iter([[7, 8], [7], [7], [7]])
+
+    def family_of(pid: int) -> list[int]:
+        seen = next(members)
+        if seen == [7]:  # the child's time has moved to its parent
+            stat.write_text(f"7 (postgres) S {' '.join('0' * 10)} 100 0 900 0 20 0 1 0 0")
+        return seen
+
+    monkeypatch.setattr(proc, "PROC", tmp_path)
+    monkeypatch.setattr(proc, "family", family_of)
+    assert read_process(7).cpu_s == 1000 / proc.TICKS_PER_S
+
+
 def test_a_process_that_is_gone_is_read_as_nothing() -> None:
     process = subprocess.Popen(["true"])
     process.wait()

@@ -3,6 +3,7 @@
 import pytest
 
 from dbdyno.errors import ServerError
+from dbdyno.experiment.watch import proc
 from dbdyno.experiment.watch import window as room
 from dbdyno.experiment.watch.proc import Switches
 from dbdyno.experiment.watch.window import WindowCounters
@@ -93,6 +94,19 @@ def test_switches_are_counted_from_the_question_not_from_a_late_answer(server, m
     window.read_if_due()
     assert window.read_at_s() == (0.0, 6.0, 10.0, 10.0)
     assert window.process().switches == 100
+
+
+def test_switches_of_sessions_that_ended_before_the_last_reading_are_kept(
+    server, monkeypatch, clock
+):
+    seen = iter([{1: Switches(5, 0)}, {1: Switches(95, 0)}, {2: Switches(1, 0)}])
+    monkeypatch.setattr(proc, "_threads", lambda pid: next(seen).items())
+    window = WindowCounters(server, warmup_s=0, window_s=10)
+    for at_s in (9.0, 10.0):
+        clock.now_s += 5.0
+        window.interval_ended(at_s)
+        window.read_if_due()
+    assert window.process().switches == 91
 
 
 def test_without_warm_up_the_first_reading_comes_before_the_load(server):

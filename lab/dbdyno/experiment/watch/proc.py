@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -201,6 +201,8 @@ SHARE_MAX: Final = 0.01
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 NONE_YET: Final = Switches(0, 0)
+READINGS_MAX: Final = 5
+"""Readings of a family that changes during each of them."""
 
 
 @dataclass(frozen=True)
@@ -238,10 +240,23 @@ def family(pid: int) -> list[int]:
 
 
 def read_process(pid: int) -> ProcessReading:
-    """The counters of the process and its descendants; `GONE` for a missing process."""
+    """The counters of the process and its descendants; `GONE` for a missing process.
+
+    An ended child's counters move to its parent: a reading meanwhile, in which they are missing or
+    counted twice, is made again.
+    """
+    for _ in range(READINGS_MAX):
+        members = family(pid)
+        reading = _read(members)
+        if family(pid) == members:
+            break
+    return reading
+
+
+def _read(members: Sequence[int]) -> ProcessReading:
     ticks = threads = private = shared = 0
     sizes: list[tuple[int, int]] = []
-    for member in family(pid):
+    for member in members:
         stat = process_stat(text_of(PROC / f"{member}/stat"))
         if stat is None:
             continue
@@ -292,12 +307,14 @@ class SwitchCounter:
         self._next_s = began_s + (time.thread_time() - began_cpu_s) / SHARE_MAX
         return self.total
 
+    def read_if_due(self) -> Switches | None:
+        """A reading, unless it would cost more than `SHARE_MAX`; None then."""
+        return None if time.monotonic() < self._next_s else self.read()
+
     def rate_per_s(self) -> float | None:
         """Switches of both kinds per second since the last reading; None before the next is due."""
-        if time.monotonic() < self._next_s:
-            return None
         before, before_s, first = self.total, self._last_s, self._last is None
-        after = self.read()
+        after = self.read_if_due()
         if after is None or first:
             return None
         grown = _growth(before, after)

@@ -67,10 +67,12 @@ class WindowCounters:
         self.origin_s = origin_s if self.origin_s is None else min(self.origin_s, origin_s)
 
     def read_if_due(self) -> None:
-        """Reads the counters if an edge is due."""
+        """Reads the counters if an edge is due, and threads within the window, as they may end."""
         left_s = self.seconds_to_edge()
         if left_s is not None and left_s <= EARLY_S:
             self._read()
+        elif left_s is not None and self._edges:
+            self._switches.read_if_due()
 
     def seconds_to_edge(self) -> float | None:
         """Seconds until the next reading; None if unknown or if no reading is left."""

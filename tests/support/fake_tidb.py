@@ -1,4 +1,6 @@
-"""Scripted servers of MySQL's protocol: a MySQL, and a TiDB that answers as version 7.5 does."""
+"""Scripted servers of MySQL's protocol: a MySQL, a go-mysql-server (what Dolt is built on), and a
+TiDB that answers as version 7.5 does.
+"""
 
 from __future__ import annotations
 
@@ -85,12 +87,28 @@ def serving(*servers: ScriptedServer) -> Iterator[Endpoint]:
 def mysql(uuid: str, questions: int) -> ScriptedServer:
     """A MySQL of this `server_uuid` that has counted so many questions."""
     variables = {"server_uuid": uuid, "innodb_flush_log_at_trx_commit": "1"}
-    status = {"Uptime": "100", "Questions": str(questions), "Innodb_rows_read": "9"}
+    status = {"Uptime": "100", "Questions": str(questions), "Innodb_page_size": "16384"}
     return ScriptedServer(
         "8.0.33",
         {
             "SHOW GLOBAL VARIABLES": list(variables.items()),
             "SHOW GLOBAL STATUS": list(status.items()),
+        },
+    )
+
+
+def go_mysql_server() -> ScriptedServer:
+    """A server with all of MySQL's counters, few of which count, and with InnoDB's settings."""
+    variables = {"server_uuid": "c-3", "innodb_buffer_pool_size": "134217728", "log_bin": "0"}
+    variables |= {"performance_schema": "0", "autocommit": "1"}
+    counted = {"Questions": "40", "Com_select": "7", "Innodb_buffer_pool_pages_total": "1"}
+    shown = {**dict.fromkeys(("Uptime", "Com_commit", "Innodb_rows_read"), "0"), **counted}
+    return ScriptedServer(
+        "8.0.31",
+        {
+            "SHOW GLOBAL VARIABLES": list(variables.items()),
+            "SHOW GLOBAL STATUS": list(shown.items()),
+            "EXPLAIN SELECT": [("1", "SELECT", *["NULL"] * 9, "")],
         },
     )
 

@@ -194,6 +194,8 @@ TiDB does not know the first."""
 COLUMNS: Final = {10: (3, 5), 12: (4, 6)}
 """Places of access and index in EXPLAIN's row, by its number of columns: twelve with partitions and
 filtered (from MySQL 5.7 on). The last one always holds the remarks."""
+UNKNOWN: Final = "NULL"
+"""As text, from a server (go-mysql-server) that has EXPLAIN's columns and no plans in them."""
 OPERATOR: Final = re.compile(r"[\s│├└─]*(\w+?)_[0-9]+((?:\(\w+\))?)")
 """TiDB's name of a step in its tree, such as ``└─TableRangeScan_5`` or ``IndexLookUp_7(Build)``."""
 
@@ -257,5 +259,7 @@ def _step(row: tuple[str, ...]) -> str:
         operator = OPERATOR.fullmatch(row[0]) if len(row) > 1 else None
         return f"{operator[1]}{operator[2]}" if operator else ""
     access, index = (row[place] for place in COLUMNS[len(row)])
+    if access == UNKNOWN:
+        return ""
     remarks = sorted(filter(None, (part.strip() for part in row[-1].split(";"))))
     return ", ".join([f"{access or 'none'} {index or 'no index'}", *remarks])

@@ -98,7 +98,7 @@ TIDB: Final = "TiDB"
 INERT: Final = re.compile(
     r"innodb_.*|log_bin|sync_binlog|performance_schema|query_cache_.*|thread_handling"
 )
-"""Variables of MySQL that other servers of its protocol have for clients' sake only."""
+"""Variables of MySQL that servers without InnoDB have for clients' sake only."""
 
 
 IDENTIFYING: Final = ("hostname", "port", "server_id", "server_uid", "wsrep_node_address")
@@ -144,7 +144,7 @@ def tidb_settings(client: Client) -> dict[str, str]:
                 values.setdefault(name, {})[value.strip()] = None
     with suppress(ServerError):
         for kind, version, count, *_ in rows_of(client, NODES_SQL, 3):
-            values.setdefault(f"cluster.{kind}", {})[f"{count} × {version}"] = None
+            values.setdefault(f"cluster.{kind}", {})[f"{count} × {version or 'unknown'}"] = None
     with suppress(ServerError):
         for kind, _, name, value, *_ in rows_of(client, CONFIG_SQL, 4):
             if not ITEMS_LEFT_OUT.fullmatch(name) and not VALUES_LEFT_OUT.search(value):

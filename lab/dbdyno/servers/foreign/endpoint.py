@@ -44,6 +44,7 @@ from dbdyno.servers.reference import PROTOCOLS, EndpointReference, credentials
 
 LEAST: Final = frozenset({"Uptime", "Uptime_since_flush_status"})
 """Counters of which the minimum over all servers counts, so that a restart of any of them shows."""
+PAGE_SIZE: Final = "Innodb_page_size"
 REFUSED: Final = ("error 1045", "password authentication failed")
 """Marks of a rejected login in a server's error message."""
 LONG_S_MAX: Final = 3600.0
@@ -150,7 +151,7 @@ class EndpointServer:
         """Every variable with an effect; ServerError if the server is gone."""
         first = self._clients[0]
         shown = {row[0].lower(): row[1] for row in rows_of(first, self.settings_sql, 2)}
-        if self.driver != MYSQL or self._has_innodb:
+        if not self._lacks_innodb:
             return shown
         cluster = tidb_settings(first) if self._is_tidb else {}
         return {name: shown[name] for name in shown if not INERT.fullmatch(name)} | cluster
@@ -160,11 +161,14 @@ class EndpointServer:
         return TIDB in self.version()
 
     @cached_property
-    def _has_innodb(self) -> bool:
-        """True if InnoDB counts its work; TiDB and others have InnoDB's variables only."""
-        if self._is_tidb:
-            return False
-        return any(name.startswith("Innodb_") for name in self._numbers(self._clients[0]))
+    def _lacks_innodb(self) -> bool:
+        """True for TiDB and others that speak MySQL's protocol over stores of their own.
+
+        They may have all variables and counters of InnoDB, but no pages of it.
+        """
+        if self.driver != MYSQL or self._is_tidb:
+            return self._is_tidb
+        return not self._numbers(self._clients[0]).get(PAGE_SIZE)
 
     def status(self) -> dict[str, float]:
         """Numeric global status counters, added up over all servers; ServerError if one is gone.
@@ -181,9 +185,11 @@ class EndpointServer:
 
     def _counters(self) -> dict[str, float]:
         counters = added([self._numbers(session) for session in self.sessions])
-        if not self.balanced:
-            return counters
-        return {name: value for name, value in counters.items() if name in LEAST}
+        if self.balanced:
+            counters = {name: value for name, value in counters.items() if name in LEAST}
+        if self._lacks_innodb:  # then a counter at 0 may be there for clients' sake only
+            counters = {n: v for n, v in counters.items() if v and not n.startswith("Innodb_")}
+        return counters
 
     def alive(self) -> bool:
         """True if every server answers, if only with an error of its own."""

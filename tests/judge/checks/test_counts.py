@@ -295,3 +295,15 @@ def test_with_many_slow_connections_only_gross_faults_fire():
     slow = {"threads": 512, "mean_s": 0.5, "window_s": 20}
     assert fired(Loop(**slow, idle=0.02).measured(1)) == []
     assert fired(Loop(**slow, idle=0.1).measured(1)) == ["little-law"]
+
+
+def test_events_that_the_server_did_not_commit_are_void() -> None:
+    def found(commits: float, window_s: int = 10) -> Finding | None:
+        status, workload = {"database.xact_commit": commits}, "oltp_update_index"
+        made = making.measurement(workload=workload, status=status, window_s=window_s)
+        return counts.uncommitted(made, making.plan(workloads=(workload,)))
+
+    pooled = found(19)
+    assert pooled is not None
+    assert (pooled.level, pooled.values["seen"]) == (Level.VOID, 19)
+    assert found(10_000) is found(19, window_s=2) is None

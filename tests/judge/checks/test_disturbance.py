@@ -14,6 +14,7 @@ from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import enough, judge
 from dbdyno.judge.verdict import Word
 from dbdyno.report.rows import State, attempts
+from dbdyno.report.tell.findings import evidence
 from support import making
 from support.making import A, B
 
@@ -74,6 +75,15 @@ def test_steal_alone_makes_arms_uneven():
     (found,) = uneven_disturbance(stolen, PLAN)
     of_b = found.values["uneven"][0]["arms"][1]
     assert (of_b["arm"], of_b["cpu"], of_b["steal"]) == (B, 0, pytest.approx(0.075))
+
+
+def test_of_a_server_that_is_not_seen_only_steal_is_compared():
+    beside = making.measurement(A, other_cpu=0.3), making.unseen(making.measurement(B))
+    assert list(uneven_disturbance(beside, PLAN)) == []
+    stolen = making.measurement(A), making.unseen(making.measurement(B, steal=0.3))
+    (found,) = uneven_disturbance(stolen, PLAN)
+    assert [set(arm) for arm in found.values["uneven"][0]["arms"]] == [{"arm", "all"}] * 2
+    assert "steal alone" in str(evidence(found))
 
 
 def test_a_replaced_block_is_kept_told_and_in_no_number():

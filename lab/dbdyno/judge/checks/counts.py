@@ -196,6 +196,35 @@ def commits_at_server(measurement: Measurement, plan: Plan) -> Finding | None:
     )
 
 
+COMMITS_OF_POSTGRES: Final = "database.xact_commit"
+COUNTED_LATE_S: Final = 1.0
+"""A session of PostgreSQL reports its transactions at most so late."""
+COMMITTED_SHARE_MIN: Final = 0.1
+
+
+def uncommitted(measurement: Measurement, plan: Plan) -> Finding | None:
+    """Void: the server committed hardly any of the events that write.
+
+    A pooler may begin a transaction of its own and keep it open over many events, whose rows are
+    lost when it ends. Only PostgreSQL counts transactions apart from statements.
+    """
+    seen, events = measurement.server.status.get(COMMITS_OF_POSTGRES), measurement.events
+    if seen is None or not always_writes(measurement, plan):
+        return None
+    if measurement.window_s <= 2 * COUNTED_LATE_S or seen >= COMMITTED_SHARE_MIN * events:
+        return None
+    return on_trial(
+        measurement,
+        "uncommitted",
+        Level.VOID,
+        counter=COMMITS_OF_POSTGRES,
+        seen=seen,
+        events=events,
+        share=seen / events,
+        limit=COMMITTED_SHARE_MIN,
+    )
+
+
 OFF: Final = ("off", "false", "no", "0")
 UPDATES: Final = ("oltp_update_index", "oltp_update_non_index")
 PAIRED: Final = frozenset({"deletes", "inserts"})

@@ -55,33 +55,29 @@ def uneven_disturbance(measurements: Sequence[Measurement], plan: Plan) -> Itera
             blocks = groups.setdefault(m.trial.cell, {})
             blocks.setdefault(m.trial.block, []).append((m.trial.system, seen))
     for cell, blocks in groups.items():
-        uneven = {block: arms for block, arms in sorted(blocks.items()) if _apart(arms)}
-        if not uneven:
-            continue
-        figures = [
-            {"block": block + 1, "arms": [_figures(arm, seen) for arm, seen in arms]}
-            for block, arms in uneven.items()
-        ]
-        yield Finding(
-            check="uneven-disturbance",
-            level=Level.DOUBTFUL,
-            values={"blocks": len(blocks), "limit": UNEVEN_MAX * 100, "uneven": figures},
-            cell=cell,
-        )
+        uneven = [*filter(None, (_uneven(block, arms) for block, arms in sorted(blocks.items())))]
+        if uneven:
+            yield Finding(
+                check="uneven-disturbance",
+                level=Level.DOUBTFUL,
+                values={"blocks": len(blocks), "limit": UNEVEN_MAX * 100, "uneven": uneven},
+                cell=cell,
+            )
 
 
-def _lost(seen: Disturbance) -> float:
-    return seen.share + (seen.waiting or 0.0)
+def _uneven(block: int, arms: Sequence[tuple[str, Disturbance]]) -> dict[str, Any] | None:
+    """Figures of a block's arms if they lie too far apart, by quantities known of each of them."""
+    is_attributed = all(seen.is_attributed for _, seen in arms)
+    figures = [_figures(arm, seen, is_attributed) for arm, seen in arms]
+    lost = [figure["all"] for figure in figures]
+    return {"block": block + 1, "arms": figures} if max(lost) - min(lost) > UNEVEN_MAX else None
 
 
-def _apart(arms: Sequence[tuple[str, Disturbance]]) -> bool:
-    lost = [_lost(seen) for _, seen in arms]
-    return max(lost) - min(lost) > UNEVEN_MAX
-
-
-def _figures(arm: str, seen: Disturbance) -> dict[str, Any]:
-    wait = seen.waiting or 0.0
-    return {"arm": arm, "all": _lost(seen), "cpu": seen.cpu, "steal": seen.steal, "wait": wait}
+def _figures(arm: str, seen: Disturbance, is_attributed: bool) -> dict[str, Any]:
+    if not is_attributed:
+        return {"arm": arm, "all": seen.steal}
+    parts = {"cpu": seen.cpu, "steal": seen.steal, "wait": seen.waiting or 0.0}
+    return {"arm": arm, "all": sum(parts.values()), **parts}
 
 
 def measured_again(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from dbdyno.language.words import Said, clauses, count, listed, name, phrase, sa
 from dbdyno.plan.known import Fact, Known
 from dbdyno.report.tell import durability, lists
 from dbdyno.report.tell.lists import Values
-from dbdyno.report.tell.measured import METRICS, cell_title, certificate_faults
+from dbdyno.report.tell.measured import cell_title, certificate_faults
 
 Template = str | Mapping[str, str] | Callable[[Values], Said]
 """A template of a finding's values; one for each level, or each `case` among the values; or a
@@ -260,11 +260,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "few-requests": Telling(
         (DOUBTFUL,),
         "open loop: fewer than 100 requests are slower than the compared percentile",
-        lambda values: say(
-            "{requests} requests were measured; {percentile} needs {needed}, of which 100 are "
-            "slower",
-            **{**values, "percentile": METRICS[values["metric"]]},
-        ),
+        lists.few_requests,
         phrase("use a window of {window_s} s or more at this rate, or a lower percentile"),
     ),
     "commits-unflushed": Telling(
@@ -272,15 +268,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         "the settings promise that each commit is flushed before it is acknowledged, but for N "
         "commits on C connections the server synced its log fewer than 0.9 × N / C times "
         "([why](../how-to/durability.md)), allowing for counters read half a second late",
-        lambda values: say(
-            "{events} commits of {connections} need at least {needed:.0f} flushes of the log, but "
-            "the server made {flushes:.0f} ({share:.1%})",
-            events=values["commits"],
-            connections=count(values["connections"], "connection"),
-            needed=values["needed"],
-            flushes=values["flushes"],
-            share=values["share"],
-        ),
+        lists.commits_unflushed,
         phrase(
             "find out why syncs do not reach the disk (nosync, eatmydata, tmpfs): this system "
             "does less work than its settings promise"
@@ -487,6 +475,20 @@ FINDINGS: Final[Mapping[str, Telling]] = {
             "other clients"
         ),
     ),
+    "uncommitted": Telling(
+        (VOID,),
+        "every transaction of the workload writes, but PostgreSQL committed under 10 % as many "
+        "transactions as the load generator counted (checked in windows of over 2 s, as the "
+        "counter may be a second late)",
+        phrase(
+            "the server's {counter} rose by {seen:.0f}, but the load generator counted {events} "
+            "transactions: {share:.1%} of them were committed (at least {limit:.0%} expected)"
+        ),
+        phrase(
+            "a pooler or proxy before the server keeps transactions open, and their rows are lost: "
+            "use another mode of the pooler, or name the server itself"
+        ),
+    ),
     "unequal-dataset": Telling(
         (VOID,),
         "after loading, the system held fewer rows than dbdyno had sent, or other rows (compared "
@@ -575,7 +577,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         (DOUBTFUL,),
         "within a block (a repetition), other processes took over 5 % more of the machine's CPU "
         "while one system was measured than while another was, counting their CPU time, steal, "
-        "and I/O wait that the server did not cause",
+        "and I/O wait that the server did not cause; only steal counts if a server's CPU is "
+        "unknown",
         lists.uneven_disturbance,
         phrase("this distorts the ratio: stop other programs on this machine and measure again"),
     ),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dbdyno.language.words import Said, count, listed, name, phrase, say
 from dbdyno.measurement.measurement import Cell
-from dbdyno.report.tell.measured import cell_title, load_words
+from dbdyno.report.tell.measured import METRICS, cell_title, load_words
 from dbdyno.report.tell.terms import step_name
 
 Values = Mapping[str, Any]
@@ -28,6 +28,27 @@ def errors(values: Values) -> Said:
         "{failed} of {statements} statements failed, {share:.3%} (limit {limit:.1%}); error "
         "codes: {codes}",
         **{**values, "codes": listed(codes)},
+    )
+
+
+def few_requests(values: Values) -> Said:
+    """Evidence of `few-requests`."""
+    return say(
+        "{requests} requests were measured; {percentile} needs {needed}, of which 100 are slower",
+        **{**values, "percentile": METRICS[values["metric"]]},
+    )
+
+
+def commits_unflushed(values: Values) -> Said:
+    """Evidence of `commits-unflushed`."""
+    return say(
+        "{events} commits of {connections} need at least {needed:.0f} flushes of the log, but "
+        "the server made {flushes:.0f} ({share:.1%})",
+        events=values["commits"],
+        connections=count(values["connections"], "connection"),
+        needed=values["needed"],
+        flushes=values["flushes"],
+        share=values["share"],
     )
 
 
@@ -243,6 +264,8 @@ def uneven_disturbance(values: Values) -> Said:
     for uneven in values["uneven"]:
         shares = (
             say("{arm} {all:.1%} (CPU {cpu:.1%}, steal {steal:.1%}, wait {wait:.1%})", **arm)
+            if "cpu" in arm
+            else say("{arm} {all:.1%} (steal alone: a server's CPU is unknown)", **arm)
             for arm in uneven["arms"]
         )
         blocks.append(say("block {block}: {shares}", block=uneven["block"], shares=listed(shares)))

@@ -64,6 +64,17 @@ def test_an_endpoint_that_was_restarted_within_a_block_is_told() -> None:
     assert found.values["since_s"] == 112
 
 
+def test_the_restart_of_an_endpoint_on_this_machine_is_told_once() -> None:
+    procedure = making.plan().procedure.model_copy(update={"restart": "block"})
+    asked = plan().model_copy(update={"procedure": procedure})
+    crashed = [
+        making.changed(one, server=one.server.model_copy(update={"pid": pid}))
+        for pid, one in zip((7, 8), seen(757, 17), strict=True)
+    ]
+    (found,) = design.split_block([*crashed, making.measurement(A)], asked)
+    assert found.values["case"] == "restarted"
+
+
 def test_an_uptime_that_goes_on_or_is_anothers_is_no_restart() -> None:
     assert not list(design.split_block(seen(757, 857, 957), plan()))
     assert not list(design.split_block(seen(12, 112), plan()))  # begun just before

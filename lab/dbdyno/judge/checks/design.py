@@ -142,10 +142,11 @@ def sequential_design(measurements: Sequence[Measurement], plan: Plan) -> Iterat
 def split_block(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: a block was broken off, by a pause or by a server restart."""
     yield from _paused(measurements)
-    for system in known_of(plan)[Fact.OTHERS]:
+    known = known_of(plan)
+    for system in known[Fact.OTHERS]:
         yield from _restarted([m for m in measurements if m.trial.system == system])
     if plan.procedure.restart == "block":
-        yield from _started_again(measurements)
+        yield from _started_again([m for m in measurements if m.trial.system in known[Fact.OURS]])
 
 
 def _started_again(measurements: Sequence[Measurement]) -> Iterator[Finding]:

@@ -42,24 +42,22 @@ ARROWS: dict[str, str] = {
 }
 # The same for the folders of engine/core/src.
 ENGINE_ARROWS: dict[str, str] = {
-    "run": "worker script opening record placement reactor session spec error random system time "
+    "run": "worker script opening record reactor session spec error random system time "
     "workload driver",
-    "worker": "script opening record spec reactor session time workload placement error random "
-    "driver",
+    "worker": "script opening record spec reactor session time workload error random driver",
     "opening": "spec session workload error driver",
     "script": "record spec session time workload error random driver",
     "reference": "session record system random driver",
-    "record": "time workload placement error random",
+    "record": "time workload error random",
     "dataset": "spec session error random driver",
     "control": "spec session error driver",
     "spec": "reactor session time workload error random driver",
     "reactor": "system time",
+    "relay": "time",
     "time": "random",
     "workload": "random driver",
     "session": "error system driver",
     "driver": "",
-    "relay": "placement",
-    "placement": "",
     "error": "",
     "random": "",
     "system": "",

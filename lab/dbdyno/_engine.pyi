@@ -15,6 +15,9 @@ def legacy_workloads() -> list[str]:
 def is_released(name: str, path: str) -> bool:
     """True if the file has the code of sysbench's script of this name (without ``.lua``)."""
 
+def printable(text: str) -> str:
+    """The text with a blank for each sign that steers a terminal, such as a control character."""
+
 def password_in_file(text: str, host: str, port: int, database: str, user: str) -> str:
     """The password in the text of a ``.pgpass``, by libpq's rules; empty without any."""
 

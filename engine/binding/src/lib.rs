@@ -30,6 +30,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;
     module.add_function(wrap_pyfunction!(script::is_released, module)?)?;
+    module.add_function(wrap_pyfunction!(script::printable, module)?)?;
     module.add_function(wrap_pyfunction!(session::password_in_file, module)?)?;
     module.add_function(wrap_pyfunction!(load::run, module)?)?;
     module.add_function(wrap_pyfunction!(relay::relay, module)?)?;

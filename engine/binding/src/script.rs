@@ -1,9 +1,11 @@
 //! Lua scripts for Python: a script's options, commands and hooks. Its events are run by `run`.
 use crate::load::refused;
 use crate::value::{from_python, to_python};
+use dbdyno_core::error;
 use dbdyno_core::script;
 use dbdyno_core::spec::ScriptSpec;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +14,12 @@ use std::sync::{Mutex, PoisonError};
 #[pyfunction]
 pub fn is_released(name: &str, path: PathBuf) -> bool {
     script::is_released(name, &path)
+}
+
+/// The text without what steers a terminal.
+#[pyfunction]
+pub fn printable(text: &Bound<'_, PyString>) -> String {
+    error::printable(&text.to_string_lossy())
 }
 
 /// A loaded script; its top level has run.

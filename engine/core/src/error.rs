@@ -1,4 +1,5 @@
-//! Failures of runs and loads ([`Failure`]), and names of errors ([`ErrorCode`]).
+//! Failures of runs and loads ([`Failure`]), names of errors ([`ErrorCode`]), and their words on a
+//! terminal ([`printable`]).
 
 use std::fmt;
 
@@ -143,6 +144,18 @@ impl Failure {
         let state = || self.sqlstate.as_bytes().try_into().ok().map(ErrorCode::State);
         self.code.map(ErrorCode::Number).or_else(state)
     }
+}
+
+/// A text without what steers a terminal, as it may quote a server: a blank stands for each control
+/// character but tab and line feed, and for each sign that changes the direction of writing.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let steers = |sign: char| match sign {
+        '\n' | '\t' => false,
+        '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => sign.is_control(),
+    };
+    text.chars().map(|sign| if steers(sign) { ' ' } else { sign }).collect()
 }
 
 fn coded(code: Option<u16>) -> String {

@@ -1,7 +1,7 @@
 """Lines on stdout and stderr behind sysbench's ``--verbosity``, and the progress bar of a load.
 
-Lines are written whole and at once, for readers of a pipe. Only the standard library is imported:
-the persona starts as fast as a shell script expects of sysbench.
+Lines are written whole and at once, for readers of a pipe, and without what would steer a terminal.
+Little is imported: the persona starts as fast as a shell script expects of sysbench.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
+from dbdyno import _engine
 from dbdyno.sysbench.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,10 +21,15 @@ INFO = 4
 DEBUG = 5
 
 
+def write_text(stream: TextIO, text: str) -> None:
+    """Print a text, which may quote a server."""
+    stream.write(_engine.printable(text))
+    stream.flush()
+
+
 def write_notes(notes: Sequence[str]) -> None:
     """Print notes of dbdyno's own on stderr."""
-    sys.stderr.writelines(f"note: {text}\n" for text in notes)
-    sys.stderr.flush()
+    write_text(sys.stderr, "".join(f"note: {text}\n" for text in notes))
 
 
 class ConsoleOutput:
@@ -64,9 +70,7 @@ class ConsoleOutput:
     def _write(self, level: int, text: str, *, anyway: bool = False) -> None:
         """Print a text up to the verbosity; on stderr if stdout carries a format for machines."""
         if level <= self._verbosity and (self._is_text or anyway):
-            stream = sys.stdout if self._is_text else sys.stderr
-            stream.write(text)
-            stream.flush()
+            write_text(sys.stdout if self._is_text else sys.stderr, text)
 
 
 _EVERY_S = 0.1

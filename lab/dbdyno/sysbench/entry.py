@@ -11,7 +11,7 @@ import os
 import sys
 
 from dbdyno import _engine
-from dbdyno.sysbench.console import ConsoleOutput, write_notes
+from dbdyno.sysbench.console import ConsoleOutput, write_notes, write_text
 from dbdyno.sysbench.legacy import (
     COMMON,
     changed_file,
@@ -65,7 +65,7 @@ def _run(argv: Sequence[str]) -> int:
         return _run_or_refuse(argv)
     except Refusal as refusal:
         stream = sys.stdout if is_text_asked(argv) and not refusal.to_stderr else sys.stderr
-        stream.write("\n".join(refusal.lines) + "\n")
+        write_text(stream, "\n".join(refusal.lines) + "\n")
         return refusal.exit_status
 
 

@@ -5,7 +5,7 @@ use super::connections::{Open, Prepared};
 use super::protocol;
 use super::task::{Op, Task};
 use crate::driver::Driver;
-use crate::error::{CANNOT_CONNECT, Failure};
+use crate::error::{CANNOT_CONNECT, Failure, printable};
 use crate::session::Endpoint;
 use dbdyno_wire::mysql::scanner::ServerError;
 use std::io::Write;
@@ -40,7 +40,8 @@ impl Log {
         if level > self.verbosity {
             return;
         }
-        let line = format!("{}{text}\n", LEVELS.get(level as usize).unwrap_or(&""));
+        let level = LEVELS.get(level as usize).unwrap_or(&"");
+        let line = format!("{level}{}\n", printable(text));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.0 == line {
             last.1 += 1;

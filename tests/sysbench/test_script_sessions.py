@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -161,9 +162,11 @@ def test_scripts_that_connect_in_their_events_hold_no_others_up(shell: Shell) ->
     assert events_of(ended) > 60, ended
 
 
+WATCH = """
+local function watch() jit.attach(function(what) recording = what == "start" end, "trace") end
+return {start = watch}
+"""
 RECORDED = """
-local recording = false
-jit.attach(function(what) recording = what == "start" end, "trace")
 function thread_init() con = sysbench.sql.driver():connect() end
 function event(thread)
   con:query("SELECT 1")
@@ -173,8 +176,12 @@ end
 """Its first thread rests, for longer than the run, in a call that LuaJIT is recording."""
 
 
-def test_a_thread_that_rests_while_it_is_recorded_can_be_closed(shell: Shell) -> None:
-    ended = beside(shell, "--threads=2 --time=1 run", RECORDED)
+def test_a_thread_that_rests_while_it_is_recorded_can_be_closed(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "jit").mkdir()
+    (tmp_path / "jit/watch.lua").write_text(WATCH)
+    ended = beside(shell, "--threads=2 --time=1 --luajit-cmd=watch run", RECORDED)
     assert ended.returncode == 0, ended
     assert "total number of events:" in ended.stdout, ended
 

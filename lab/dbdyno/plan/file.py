@@ -38,7 +38,6 @@ from typing import Final
 
 from pydantic import BaseModel, ValidationError
 
-from dbdyno.budget import content, within
 from dbdyno.errors import PlanError, PlanMistake
 from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
@@ -66,10 +65,7 @@ def read(path: Path, check_reference: Callable[[str], None], scale: str = "") ->
             carries all of them.
     """
     text = _text(path)
-    return within(
-        f"the plan {path}",
-        lambda: read_text(text, str(path), check_reference, scale, path.parent),
-    )
+    return read_text(text, str(path), check_reference, scale, path.parent)
 
 
 def read_text(
@@ -177,10 +173,11 @@ def _write_keys_in_full(
 
 def _text(path: Path) -> str:
     try:
-        whole = content(path, BYTES_MAX)
-        if len(whole) > BYTES_MAX:
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+        if len(content) > BYTES_MAX:
             raise PlanError(str(path), [PlanMistake("file", f"is larger than {BYTES_MAX} bytes")])
-        return whole.decode()
+        return content.decode()
     except UnicodeDecodeError as error:
         message = f"is not UTF-8: byte {error.start} cannot be read"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error

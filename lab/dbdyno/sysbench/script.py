@@ -54,7 +54,7 @@ def read_script(typed: str | None, path: str | None) -> ScriptFile:
     """The script of a test's name: its file, a module of dbdyno's, or the standard input.
 
     Raises:
-        Refusal: the file cannot be read, or is not UTF-8 outside its comments.
+        Refusal: the file cannot be read, is bytecode, or is not UTF-8 outside its comments.
     """
     if typed is None or typed == "-":
         return ScriptFile("", None, _text("standard input", _standard_input()))
@@ -71,6 +71,8 @@ def read_script(typed: str | None, path: str | None) -> ScriptFile:
 
 def _text(path: str, script: bytes) -> str:
     """A script's text, any bytes in comments; Refusal if not UTF-8, which servers would get."""
+    if script.startswith(b"\x1b"):
+        raise fatal(f"{path}: bytecode is not loaded, as nothing checks it: give the source")
     for number, line in enumerate(script.split(b"\n"), 1):
         try:
             line.partition(b"--")[0].decode()

@@ -4,6 +4,7 @@
 //! summarises them.
 
 use crate::error::Failure;
+use crate::placement::Placed;
 use crate::random::Distribution;
 use crate::record::histogram::Histogram;
 use crate::record::interval::Interval;
@@ -26,6 +27,8 @@ pub struct RunRecord {
     pub reactor: &'static str,
     /// Engine threads.
     pub threads: usize,
+    /// Scheduling of each engine thread.
+    pub placements: Vec<Placed>,
     /// Connections.
     pub connections: usize,
     /// Version reported by the server.

@@ -67,7 +67,7 @@ impl Chunks {
         Self {
             api: if spec.version.starts_with("1.0") { &OURS.api } else { of_both },
             modules: &OURS.modules,
-            script: Compiler::new().chunk(&spec.chunk, &without_program(&spec.source)),
+            script: Compiler::new().chunk(&spec.chunk, &text_of(&spec.source)),
         }
     }
 }
@@ -119,8 +119,12 @@ fn c_string(name: &str) -> CString {
     CString::new(name.replace('\0', "?")).expect("zero bytes were replaced")
 }
 
-/// Blanks a script's first line if it names the program to run it (`#!`).
-fn without_program(source: &str) -> Vec<u8> {
+/// A script's text, its first line blank if it names the program to run it (`#!`). For bytecode it
+/// is prelude.lua's error.
+fn text_of(source: &str) -> Vec<u8> {
+    if source.starts_with('\x1b') {
+        return br"error(select(2, load('\27')), 0)".to_vec();
+    }
     let mut text = source.as_bytes().to_vec();
     if text.starts_with(b"#") {
         let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());

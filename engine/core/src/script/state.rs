@@ -12,7 +12,7 @@ use crate::random::{Distribution, Random, UniqueSequence};
 use crate::spec::ScriptSpec;
 use mlua_sys as lua;
 use serde_json::Value;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::io::Write as _;
 use std::ptr;
 use std::slice;
@@ -194,7 +194,8 @@ impl State {
     /// arguments separated by commas after `=`.
     fn luajit_command(&mut self, command: &str) -> Result<(), String> {
         let (name, arguments) = command.split_once('=').unwrap_or((command, ""));
-        let chunk = Chunk { name: c"=luajit-cmd".to_owned(), code: LUAJIT_COMMAND.into() };
+        let code = include_str!("lua/luajit_cmd.lua").into();
+        let chunk = Chunk { name: c"=luajit-cmd".to_owned(), code };
         self.run(&chunk, |raw| {
             let words = arguments.split(',').filter(|_| !arguments.is_empty());
             let mut count = 0;
@@ -241,7 +242,7 @@ impl State {
         let host = &raw mut *self.host;
         // SAFETY: the host lives as long as the state.
         let done = unsafe { stack::call(host, || work(self)) };
-        done.map_err(|error| format!("no stack: {error}"))?
+        done.map_err(no_stack)?
     }
 
     /// Calls the function below the `arguments` on the stack.
@@ -261,16 +262,38 @@ impl State {
         }
     }
 
-    /// True if the script has a global function of this name.
+    /// Pushes a field of the value at `place`, which may call the script's metatable.
+    ///
+    /// # Errors
+    /// The metatable raised an error.
+    ///
+    /// # Safety
+    /// The value is on the stack of the state.
+    unsafe fn get_field(&mut self, place: c_int, name: &CStr) -> Result<(), String> {
+        let raw = self.raw;
+        // SAFETY: the caller guarantees it, and there is room for three values.
+        unsafe {
+            lua::lua_pushvalue(raw, place);
+            lua::lua_pushcclosure(raw, field, 0);
+            lua::lua_insert(raw, -2);
+            lua::lua_pushlstring(raw, name.as_ptr(), name.count_bytes());
+            self.protected_call(2, 1)
+        }
+    }
+
+    /// True if the script has a global function of this name, or a metatable whose error its call
+    /// will raise.
     pub(super) fn defines(&mut self, name: &str) -> bool {
         let name = CString::new(name).unwrap_or_default();
+        let raw = self.raw;
         // SAFETY: the state is open; pushed values are taken off.
-        unsafe {
-            lua::lua_getfield(self.raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
-            let is_function = lua::lua_type(self.raw, -1) == lua::LUA_TFUNCTION;
-            lua::lua_settop(self.raw, 0);
-            is_function
-        }
+        let is_function = self.on_stack(|state| unsafe {
+            state.get_field(lua::LUA_GLOBALSINDEX, &name)?;
+            let is_function = lua::lua_type(raw, -1) == lua::LUA_TFUNCTION;
+            lua::lua_settop(raw, 0);
+            Ok(is_function)
+        });
+        is_function.unwrap_or(true)
     }
 
     /// Calls a global function without arguments.
@@ -282,8 +305,8 @@ impl State {
         let raw = self.raw;
         // SAFETY: the state is open.
         self.on_stack(|state| unsafe {
-            lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, name.as_ptr());
-            let outcome = state.protected_call(0, 0);
+            let found = state.get_field(lua::LUA_GLOBALSINDEX, &name);
+            let outcome = found.and_then(|()| state.protected_call(0, 0));
             lua::lua_settop(raw, 0);
             state.host.note_database();
             outcome
@@ -306,13 +329,13 @@ impl State {
             (CString::new(table).unwrap_or_default(), CString::new(name).unwrap_or_default());
         // SAFETY: the state is open; tables replaced by a script are noticed by their types.
         self.on_stack(|state| unsafe {
-            lua::lua_getfield(raw, lua::LUA_GLOBALSINDEX, c"sysbench".as_ptr());
-            for field in [&table, &name] {
+            state.get_field(lua::LUA_GLOBALSINDEX, c"sysbench")?;
+            for name in [&table, &name] {
                 if lua::lua_type(raw, -1) != lua::LUA_TTABLE {
                     lua::lua_settop(raw, 0);
                     return Ok(None);
                 }
-                lua::lua_getfield(raw, -1, field.as_ptr());
+                state.get_field(-1, name)?;
             }
             if lua::lua_type(raw, -1) != lua::LUA_TFUNCTION {
                 lua::lua_settop(raw, 0);
@@ -411,11 +434,12 @@ impl State {
     ///
     /// # Errors
     /// There is no memory for its stack.
-    pub(super) fn thread(&mut self, number: u32) -> std::io::Result<Thread> {
+    pub(super) fn thread(&mut self, number: u32) -> Result<Thread, String> {
         self.host.caller.is_run = true;
         let raw = self.raw;
         // SAFETY: the state is open. The Lua thread stays in the registry as long as the state.
-        let own = unsafe {
+        // A new object may call finalizers.
+        let own = self.on_stack(|_| unsafe {
             lua::lua_settop(raw, 0);
             let own = lua::lua_newthread(raw);
             lua::lua_setfield(raw, lua::LUA_REGISTRYINDEX, THREAD.as_ptr());
@@ -424,8 +448,8 @@ impl State {
             lua::lua_xmove(raw, own, 1);
             lua::lua_settop(raw, 0);
             lua::lua_pushnumber(own, f64::from(number));
-            own
-        };
+            Ok(own)
+        })?;
         // SAFETY: as above; the Lua thread runs on this stack alone.
         let main = move || unsafe {
             match lua::lua_pcall(own, 1, 0, 0) {
@@ -434,33 +458,29 @@ impl State {
             }
         };
         // SAFETY: `ScriptThread` closes or abandons the state before it frees the stack.
-        unsafe { Thread::new(&raw mut *self.host, main) }
+        unsafe { Thread::new(&raw mut *self.host, main) }.map_err(no_stack)
     }
 }
 
-/// Calls the function of `jit`, or starts the module of `jit`, named by the first argument, with
-/// the other arguments.
-const LUAJIT_COMMAND: &str = r#"
-local name = ...
-local start = jit[name]
-if type(start) ~= "function" then
-  local is_there, module = pcall(require, "jit." .. tostring(name))
-  start = is_there and module.start
-  if not start then
-    error("unknown luaJIT command or jit.* modules not installed", 0)
-  end
-end
-start(select(2, ...))
-"#;
-
-const HOST: &std::ffi::CStr = c"dbdyno.host";
-const THREAD: &std::ffi::CStr = c"dbdyno.thread";
+const HOST: &CStr = c"dbdyno.host";
+const THREAD: &CStr = c"dbdyno.thread";
 
 /// # Safety
 /// The state is open and its stack has room.
 unsafe fn get_host(raw: *mut lua::lua_State) {
     // SAFETY: the caller guarantees it.
     unsafe { lua::lua_getfield(raw, lua::LUA_REGISTRYINDEX, HOST.as_ptr()) };
+}
+
+fn no_stack(error: std::io::Error) -> String {
+    format!("no stack: {error}")
+}
+
+/// The value of a table, its first argument, under a key, its second.
+unsafe extern "C-unwind" fn field(raw: *mut lua::lua_State) -> c_int {
+    // SAFETY: called by Lua only, with two arguments.
+    unsafe { lua::lua_gettable(raw, 1) };
+    1
 }
 
 /// Loads the module in the upvalue: its function, which returns the module.

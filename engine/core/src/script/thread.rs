@@ -95,8 +95,7 @@ impl ScriptThread {
     /// Loads the script and runs `thread_init`.
     fn begin(common: &Common, number: u32, random: Random) -> Result<Self, Failure> {
         let mut state = ready(common, number, random)?;
-        let thread =
-            state.thread(number).map_err(|error| failure(&format!("no stack: {error}")))?;
+        let thread = state.thread(number).map_err(|error| failure(&error))?;
         let mut thread = Self {
             state,
             thread,

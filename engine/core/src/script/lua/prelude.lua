@@ -152,7 +152,7 @@ for _, name in ipairs({ "ask", "execute", "bind", "close", "disconnect", "forget
 end
 host.shared = api.shared
 local write_line, wait = api.log, api.wait
-local error, type = error, type
+local error, type, tostring, find = error, type, tostring, string.find
 
 -- Raises unless `text` is a string. Other values with a length, such as a proxy with `__len`, lead to memory of
 -- another length. Names the argument of the script's call, counted as in Lua.
@@ -166,6 +166,36 @@ local check_text = host.check_text
 function host.log(level, text)
   check_text(text, 2, "log")
   write_line(task, level, text, #text)
+end
+
+-- Only text is loaded: nothing checks bytecode, which can write anywhere.
+local load, loadfile = load, loadfile
+local WRONG_MODE = "attempt to load chunk with wrong mode"
+
+local function text_mode(mode)
+  return (mode == nil or find(tostring(mode), "t", 1, true)) and "t" or ""
+end
+
+local function explained(chunk, why)
+  return chunk, why == WRONG_MODE and "bytecode is not loaded, as nothing checks it: load the source" or why
+end
+
+function _G.load(chunk, name, mode, env)
+  return explained(load(chunk, name, text_mode(mode), env))
+end
+loadstring = _G.load
+
+function host.loadfile(file, mode, env)
+  return explained(loadfile(file, text_mode(mode), env))
+end
+_G.loadfile = host.loadfile
+
+function dofile(file)
+  local chunk, why = host.loadfile(file)
+  if not chunk then
+    error(why, 0)
+  end
+  return chunk()
 end
 
 -- LuaJIT watches the stack of Lua, and not that of C: a function of C that calls a script which calls it again
@@ -182,7 +212,7 @@ local function guarded(calls_back)
 end
 
 for library, names in pairs({
-  [_G] = { "collectgarbage", "dofile", "load", "print", "require" },
+  [_G] = { "collectgarbage", "dofile", "load", "loadstring", "print", "require" },
   [coroutine] = { "resume" },
   [string] = { "gsub" },
   [table] = { "sort" },
@@ -215,6 +245,11 @@ jit.attach(function(raised)
     error(raised, 0)
   end, "", 1)
 end, "errfin")
+
+-- What is called back while LuaJIT begins to compile must not run code that is compiled.
+function jit.attach()
+  error("jit.attach is not for scripts: try --luajit-cmd=v", 2)
+end
 
 -- Asks for `op` and gives the engine's thread away until there is an answer: the whole stack rests, so this is a
 -- call like any other, compiled with what surrounds it, and coroutines of the script's own may make it too.

@@ -171,29 +171,33 @@ function sysbench.event_kind(name)
   task.kind = kind
 end
 
--- dbdyno's own, for tests without a database: an address that all states of the process share, and the reads and
--- writes of the test `memory`.
-sysbench.shared = host.shared
-function sysbench.touch(words, count, operation, is_random)
-  host.touch(task, words, count, operation, is_random)
+local searchpath = package.searchpath
+
+-- The function of a module's file.
+local function load_module(name, file)
+  local module, why = host.loadfile(file)
+  if not module then
+    error(string.format("error loading module '%s' from file '%s':\n\t%s", name, file, why), 0)
+  end
+  return module
+end
+
+package.loaders[2] = function(name)
+  local file, why = searchpath(name, package.path)
+  return file and load_module(name, file) or why
 end
 
 -- Lua looks into `package.preload` first, but a file of the user's wins over a module of ours, such as a changed
--- `oltp_common.lua`; one of a released sysbench does not.
-local searchpath = package.searchpath
+-- `oltp_common.lua`; one of a released sysbench does not. Modules of ours get `host` beside their name.
 
 function host.offer_modules(modules)
   for name, load_ours in pairs(modules) do
     package.preload[name] = function(...)
       local file = searchpath(name, package.path)
       if not file or host.is_released(name, #name, file, #file) then
-        return load_ours()(...)
+        return load_ours()(name, host)
       end
-      local module, why = loadfile(file)
-      if not module then
-        error(string.format("error loading module '%s' from file '%s':\n\t%s", name, file, why), 0)
-      end
-      return module(...)
+      return load_module(name, file)(...)
     end
   end
 end

@@ -212,8 +212,10 @@ function Statement.bind_param(statement, ...)
     end
     binds[place - 1] = params[place]
   end
-  host.bind(statement, binds, count)
+  -- A hook, or the error of a finalizer, may end this between two steps: no address outlives its memory.
+  host.bind(statement, nil, 0)
   own.params, own.binds = params, binds
+  host.bind(statement, binds, count)
   if own.sql then
     local _, marks = own.sql:gsub("%?", "")
     if count ~= marks then

@@ -1,5 +1,5 @@
-//! Hostile scripts without `ffi`: each ends with an
-//! error or a run, never with the death of the process, which would be that of these tests.
+//! Hostile scripts without `ffi`: each ends with an error or a run, never with the death of the
+//! process, which would be that of these tests.
 
 use super::scripts::{dry, scripted};
 use crate::support::server;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 /// Statements of a hostile script. `FINALIZE(f)` lets the collector call `f`, `KEEP(f)` lets the
 /// state's end do it, and `RECUR(call)` gives `call` a function that calls it again with itself,
 /// without end.
-const HOSTILE: [&str; 66] = [
+const HOSTILE: [&str; 86] = [
     "FINALIZE(function() error('gc') end)",
     "FINALIZE(function() error({}) end)",
     "FINALIZE(function() error(setmetatable({}, {__tostring = error})) end)",
@@ -84,6 +84,56 @@ const HOSTILE: [&str; 66] = [
     "local s = con:prepare('SELECT ?') s:bind_param(s:bind_create(3)) pcall(s.bind_param, s, io.stdout) s:execute()",
     "con:prepare('SELECT 1').execute(io.stdout)",
     "con:disconnect() con:next_result() con:more_results() con.sql_errmsg = nil",
+    "loadstring('\\27LJ\\2')",
+    "assert(load(string.dump(function() end, true)))",
+    "assert(load(coroutine.wrap(function() coroutine.yield('\\27') coroutine.yield('LJ\\2') end)))",
+    "load('return 1', 'x', 'tX')()",
+    "setmetatable(_G, {__index = function(_, name) error(name) end})",
+    "setmetatable(_G, {__index = function() RECUR(function(f) return (('x'):gsub('x', f)) end) end}) event = nil",
+    "setmetatable(sysbench.hooks, {__index = error}) error({errcode = sysbench.error.RESTART_EVENT})",
+    "for _, draw in pairs(sysbench.rand) do pcall(draw, 9, 1) pcall(draw, -1, 0 / 0) pcall(draw, 2 ^ 32, '7') end",
+    "for _, f in pairs(sysbench) do pcall(f, 0, 1e12, 2, true) pcall(f, {}) end",
+    "for _, library in pairs({string, table, coroutine, math, bit, jit}) do for name, f in pairs(library) do \
+     pcall(f, '%s', 1e3, -1) pcall(f, {}, f) end end",
+    "jit.opt.start('hotloop=1', 'hotexit=1', 'minstitch=1') for i = 1, 200 do local x = {i} end",
+    "jit.opt.start('maxtrace=1', 'maxrecord=1', 'maxirconst=1', 'maxsnap=1', 'sizemcode=1', 'maxmcode=1') \
+     for i = 1, 200 do local x = {i} end",
+    "jit.flush() jit.off() jit.on() for i = 1, 200 do local x = i if i == 100 then jit.flush() end end",
+    "local s = con:prepare('SELECT ?') local hook = function() error('between') end \
+     for at = 1, 60 do local p = s:bind_create(3) debug.sethook(hook, '', at) pcall(s.bind_param, s, p) debug.sethook() \
+     p = nil collectgarbage() pcall(s.execute, s) end",
+    "local c = coroutine.wrap(function() pcall(error, 'x', coroutine.yield()) error({}) end) c() pcall(c) pcall(c)",
+    "local c = coroutine.create(function() while true do coroutine.yield() end end) \
+     FINALIZE(function() coroutine.resume(c) end) coroutine.resume(c) c = nil collectgarbage()",
+    "local t = setmetatable({}, {__mode = 'k', __gc = error}) t[FINALIZABLE(function() t = nil end)] = {} collectgarbage()",
+    "debug.traceback(coroutine.create(function() end), string.rep('x', 1e5), 1e9) debug.traceback('x', -5)",
+    "string.format('%99.99f %s %q', 1e308, string.rep('x', 1e5), '\\0\\r\\n') string.rep('x', 2 ^ 31)",
+    "local b = require('string.buffer').new() FINALIZE(function() b:put(('x'):rep(1e5)) b:free() b:put(b) end) b:decode()",
+];
+
+/// Ways to run one or two statements within another, where `WORK` stands for them.
+const AROUND: [&str; 19] = [
+    "pcall(function() WORK end) WORK",
+    "xpcall(function() WORK end, function() WORK end)",
+    "FINALIZE(function() WORK end)",
+    "KEEP(function() WORK end)",
+    "FINALIZE(function() pcall(function() WORK end) coroutine.wrap(function() WORK end)() end)",
+    "coroutine.wrap(function() WORK end)()",
+    "local c = coroutine.create(function() WORK coroutine.yield() WORK end) coroutine.resume(c) coroutine.resume(c)",
+    "local c = coroutine.create(function() pcall(coroutine.yield) WORK end) coroutine.resume(c) \
+     FINALIZE(function() coroutine.resume(c) end)",
+    "local c = coroutine.wrap(function() pcall(function() coroutine.yield() WORK end) coroutine.yield() end) \
+     c() c() KEEP(c)",
+    "debug.sethook(function() WORK end, 'l') local x\nx = 1\nWORK\ndebug.sethook()",
+    "debug.sethook(function() WORK end, 'cr', 3) tostring(1) WORK debug.sethook()",
+    "debug.sethook(function() pcall(function() WORK end) end, '', 7) WORK",
+    "error(setmetatable({}, {__tostring = function() WORK end}))",
+    "local t = setmetatable({}, {__index = function() WORK end, __lt = function() WORK end}) local x = t < t or t.x",
+    "for _ = 1, 70 do pcall(function() WORK end) end",
+    "for _ = 1, 70 do WORK end",
+    "local _ = ('x'):gsub('x', function() WORK end)",
+    "table.sort({3, 1, 2}, function(a, b) WORK return a < b end)",
+    "load(function() WORK end)",
 ];
 
 const TOOLS: &str = "
@@ -92,6 +142,8 @@ const TOOLS: &str = "
     function FINALIZE(f) FINALIZABLE(f) collectgarbage() end
     function KEEP(f) kept[#kept % 3 + 1] = FINALIZABLE(f) end
     function RECUR(call) local function f() return call(f) end return f() end
+    local steps = 0
+    function STEP() steps = steps + 1 if steps > 300 then error('enough') end end
 ";
 
 /// Ways to call a script back, each calling it again.
@@ -216,6 +268,73 @@ fn no_event_ends_the_process() {
     }
 }
 
+#[test]
+fn bytecode_is_not_loaded() {
+    let file = std::env::temp_dir().join(format!("bytecode{}.lua", std::process::id()));
+    let path = file.display();
+    let ways = [
+        "assert(loadstring(code))".to_owned(),
+        "assert(load(code, 'x', 'bt'))".to_owned(),
+        "assert(load(function() local all = code code = nil return all end))".to_owned(),
+        format!("assert(loadfile('{path}', 'b'))"),
+        format!("dofile('{path}')"),
+        format!("package.path = '{path}' require('any')"),
+    ];
+    let compiled = format!(
+        "
+        code = string.dump(function() end)
+        local file = io.open('{path}', 'w') file:write(code) file:close()"
+    );
+    for way in ways {
+        let told = raised(&dry(&format!("{compiled} {way}"), &short())).concat();
+        assert!(told.contains("bytecode is not loaded"), "{way}: {told}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    let mut spec = dry("", &short());
+    spec.script.as_mut().unwrap().source = "\u{1b}LJ".to_owned();
+    assert!(raised(&spec).concat().contains("bytecode is not loaded"));
+}
+
+/// LuaJIT would begin to compile, call back, and go on with what the callback has changed.
+#[test]
+fn nothing_is_called_back_while_luajit_compiles() {
+    let source = "
+        jit.opt.start('hotloop=1', 'hotexit=1')
+        local calls = 0
+        local function work()
+          for k = 1, 5 do local x for i = 1, 100 do x = i + k end end
+        end
+        pcall(jit.attach, function()
+          calls = calls + 1
+          work()
+          if calls % 7 == 0 then jit.flush() end
+        end, 'trace')
+        function event()
+          for k = 1, 300 do
+            loadstring('local x = 0 for i = 1, 50 do if i % 2 == 0 then x = x + ' .. k .. ' else x = x - 1 end end')()
+            work()
+          end
+          return true
+        end";
+    assert_eq!(raised(&dry(source, &short())), Vec::<String>::new());
+}
+
+#[test]
+fn a_lookup_of_the_engine_s_may_call_the_script() {
+    for (lookup, wanted) in [
+        ("error('unknown ' .. name, 0)", "`init' function failed: unknown init"),
+        ("RECUR(function(f) return (('x'):gsub('x', f)) end)", "C stack overflow"),
+    ] {
+        let source = format!(
+            "{TOOLS} setmetatable(_G, {{__index = function(_, name)
+                if name == 'init' then {lookup} end
+            end}})"
+        );
+        let told = raised(&dry(&source, &short())).concat();
+        assert!(told.contains(wanted), "{told}");
+    }
+}
+
 /// Each ends with an error, after which the handle is as good as before.
 #[test]
 fn fields_of_handles_cannot_be_written() {
@@ -246,22 +365,56 @@ fn fields_of_handles_cannot_be_written() {
     }
 }
 
+/// Hostile statements, alone and within each other. LuaJIT's own checks, which releases lack, refuse
+/// the error of a coroutine within a hook.
+fn work() -> impl Strategy<Value = String> {
+    let alone = select(HOSTILE.as_slice()).prop_map(|work| format!("do STEP() {work} end"));
+    alone.prop_recursive(3, 12, 2, |inner| {
+        (select(AROUND.as_slice()), proptest::collection::vec(inner, 2)).prop_map(
+            |(around, works)| {
+                let is_hook = around.contains("sethook") && works.concat().contains("coroutine");
+                let around = if is_hook { AROUND[0] } else { around };
+                let source = around.replacen("WORK", &works[0], 1).replace("WORK", &works[1]);
+                format!("do STEP() {source} end")
+            },
+        )
+    })
+}
+
+/// Mixtures of a quick test; `DBDYNO_SEEDS` sets another number.
+fn mixtures() -> u32 {
+    std::env::var("DBDYNO_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
+}
+
+/// Prints a source: with `--nocapture`, the last is that of the process's end.
+#[expect(clippy::print_stdout, reason = "a process that is killed leaves no other trace of it")]
+fn tell(source: &str) {
+    println!("{source}\n");
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: mixtures(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_mixture_ends_the_process(
-        works in proptest::collection::vec(select(HOSTILE.as_slice()), 7),
+        works in proptest::collection::vec(work(), 7),
         is_caught in any::<bool>(),
+        is_dry in any::<bool>(),
     ) {
         let mut source = format!("{TOOLS} local connect = thread_init\n");
         let phases = ["init", "thread_init", "event", "thread_done", "done"];
         for (phase, work) in phases.iter().zip(&works) {
-            let work = if is_caught { format!("pcall(function() {work} end)") } else { (*work).to_owned() };
+            let work = if is_caught { format!("pcall(function() {work} end)") } else { work.clone() };
             let con = if *phase == "thread_init" { "connect()" } else { "" };
             source += &format!("function {phase}() {con} do {work} end return true end\n");
         }
         source += &format!("local event_itself = event function event() {} return event_itself() end", works[5]);
-        raised(&dry(&source, &short()));
+        tell(&source);
+        if is_dry {
+            raised(&dry(&source, &short()));
+        } else {
+            let server = server(reference::Script::default());
+            raised(&scripted(&source, &at(&server), &short()));
+        }
     }
 }

@@ -3,6 +3,7 @@
 -- Each thread of such a test is a thread of the system with a Lua state of its own. They share memory that `init`
 -- allocates before they start.
 
+local _, host = ...
 local common = { MIB = 1024 * 1024 }
 
 ffi.cdef [[
@@ -64,11 +65,11 @@ end
 
 -- Gives memory to all threads; `shared` returns it there.
 function common.share(memory)
-  sysbench.shared[0] = ffi.cast("uintptr_t", memory)
+  host.shared[0] = ffi.cast("uintptr_t", memory)
 end
 
 function common.shared(pointer_type)
-  return ffi.cast(pointer_type, sysbench.shared[0])
+  return ffi.cast(pointer_type, host.shared[0])
 end
 
 -- Seconds of a clock that only goes forward.

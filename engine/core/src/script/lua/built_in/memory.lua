@@ -1,5 +1,6 @@
 -- sysbench's test `memory`: an event reads or writes a block, 8 bytes at a time.
 
+local _, host = ...
 local common = require("sysbench.common")
 
 sysbench.cmdline.options = {
@@ -26,7 +27,7 @@ sysbench.cmdline.options = {
 local OPERATIONS = { none = 0, read = 1, write = 2 }
 
 local opt, words, count, operation, is_random, left
-local touch = sysbench.touch
+local touch, task = host.touch, host.task
 
 function init()
   if sysbench.opt.memory_hugetlb then
@@ -53,7 +54,7 @@ function event()
     return true
   end
   left = left - 1
-  touch(words, count, operation, is_random)
+  touch(task, words, count, operation, is_random)
 end
 
 function sysbench.hooks.print_head()

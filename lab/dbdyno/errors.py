@@ -104,6 +104,10 @@ class PlanError(UsageError):
         lines = "\n".join(f"  {mistake}" for mistake in self.mistakes)
         super().__init__(f"{source}: {count} mistake{'s' if count != 1 else ''}\n{lines}")
 
+    def __reduce__(self) -> tuple[type[PlanError], tuple[str, list[PlanMistake]]]:
+        """Keep the mistakes on the way from another process."""
+        return type(self), (self.source, self.mistakes)
+
 
 class ProvisionError(DbdynoError):
     """A server could not be made ready: no download, a missing library, a wrong digest."""

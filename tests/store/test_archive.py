@@ -6,6 +6,7 @@ import stat
 import struct
 import tracemalloc
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,14 @@ def test_many_small_files_are_refused_by_number_and_by_sum(tmp_path: Path) -> No
     write(path, {f"f{n}": bytes(5_000) for n in range(10)})
     with pytest.raises(BundleError, match="larger than"):
         read(path, SMALL)
+
+
+def test_many_values_in_few_bytes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "values.zip"
+    write(path, {"a.json": b"[0" + b",0" * 600 + b"]", "b.json": b"[0" + b",0" * 600 + b"]"})
+    with pytest.raises(BundleError, match=r"more values than(.|\n)*up to b\.json"):
+        read(path, replace(SMALL, values=1_000))
+    assert read(path, replace(SMALL, values=2_000))
 
 
 def test_too_much_is_not_written(tmp_path: Path) -> None:

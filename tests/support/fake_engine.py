@@ -80,7 +80,6 @@ def record(spec, intervals, **others):
         "engine_version": "fake",
         "reactor": "epoll",
         "threads": spec.get("threads") or 1,
-        "placements": [{"policy": "batch", "refused": ""}],
         "distribution": spec["distribution"],
         "prepared": spec["prepared"],
         "intervals": intervals,

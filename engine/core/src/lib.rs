@@ -2,7 +2,7 @@
 //!
 //! [`run`] opens connections ([`opening`], [`session`]), deals them out to engine threads, and lets
 //! a [`worker`] loop on each thread send the events of a [`workload`] through a [`reactor`].
-//! [`time`] schedules events, [`placement`] schedules threads. [`dataset`] creates and fills the
+//! [`time`] schedules events. [`dataset`] creates and fills the
 //! tables; [`control`] is an administrator's session; [`reference`] holds servers of known
 //! behaviour for tests and calibration; [`relay`] is a network between servers.
 pub mod control;
@@ -10,7 +10,6 @@ pub mod dataset;
 pub mod driver;
 pub mod error;
 pub mod opening;
-pub mod placement;
 pub mod random;
 pub mod reactor;
 pub mod record;

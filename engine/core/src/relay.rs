@@ -4,7 +4,7 @@
 //! bytes, so any number of messages may be on their way. The delay of a byte counts from its
 //! arrival in the kernel, so a late wake-up of the reading thread on busy cores does not add to it.
 
-use crate::placement::make_timers_exact;
+use crate::time::clock::make_timers_exact;
 use std::io::{self, Write};
 use std::mem;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

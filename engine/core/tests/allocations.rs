@@ -2,7 +2,6 @@
 //! takes none for any cut by the network.
 
 use dbdyno_core::opening::open_all;
-use dbdyno_core::placement;
 use dbdyno_core::random::Seeding;
 use dbdyno_core::reactor::{Delayed, Epoll, OpenReactor, Reactor, Uring, io_uring_is_allowed};
 use dbdyno_core::record::recorder::Recorder;
@@ -103,8 +102,7 @@ fn allocations<R: Reactor>(
     let reactor = open(sockets);
     let recorder = Recorder::new(Timetable::new(0, 0, 0), 0, finished);
     let (pacing, reconnect) = (schedule(), Reconnect::default());
-    let placed = placement::NORMAL;
-    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect, placed };
+    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect };
     let worker = Worker::new(parts);
     let before = ALLOCATIONS.get();
     let end = worker.drive();

@@ -32,6 +32,7 @@ from dbdyno.plan.systems import IMPORTED_SCHEME, SystemPlan, label_made_of
 from dbdyno.plan.workload import WorkloadPlan
 
 FILES_MAX: Final = 10_000
+RUNS_MAX: Final = 10_000
 NAMED_MAX: Final = 5
 FIELDS: Final = ("system", "workload", "threads", "repeat")
 """Fields of a file name's pattern; all others name the system too."""
@@ -147,6 +148,13 @@ def _left_out(others: Sequence[ImportedTrial]) -> str:
 
 
 def _plan_of(trials: Sequence[ImportedTrial], title: str) -> Plan:
+    if len(trials) > RUNS_MAX:  # each is a transaction of the store
+        raise UsageError(
+            "these are too many runs for an import",
+            wanted=f"{RUNS_MAX:,} at most",
+            found=f"{len(trials):,}",
+            hint="import parts of them, each under a title of its own",
+        )
     return Plan(
         title=title,
         systems=tuple(

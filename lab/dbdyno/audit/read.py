@@ -25,6 +25,7 @@ from dbdyno.audit.tables import (
     publication_of,
     read_as,
 )
+from dbdyno.budget import content
 from dbdyno.errors import UsageError
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
@@ -208,7 +209,7 @@ def _without_results(paths: Sequence[Path], unread: Sequence[str]) -> UsageError
 
 def facts_in(text: str) -> Publication:
     """A page's set-up: the facts with a single value on it; ambiguous facts are left out."""
-    lines = (" ".join(line.split()) for line in re.sub(r"<[^>]{0,500}>", " ", text).splitlines())
+    lines = (" ".join(line.split()) for line in re.sub(r"<[^<>]{0,500}>", " ", text).splitlines())
     bare = "\n".join(filter(None, lines))  # long white space would take patterns long
     facts: dict[str, float] = {}
     for name, patterns in FACTS.items():
@@ -348,8 +349,7 @@ def text_of(path: Path) -> str:
         UsageError: it cannot be read, is too large, or is no text in any of these encodings.
     """
     try:
-        with path.open("rb") as file:  # what has no end may have no size either
-            whole = file.read(SIZE_MAX + 1)
+        whole = content(path, SIZE_MAX)
     except OSError as error:
         raise UsageError(f"{path} cannot be read", found=str(error)) from error
     if len(whole) > SIZE_MAX:

@@ -211,24 +211,24 @@ class Publication(FiniteNoun):
         some numbers was written by a program that drops zeros at the end.
         """
         cells: dict[tuple[object, ...], PublishedCell] = {}
+        replaced: dict[tuple[object, ...], list[str]] = {}
         for cell in self._cells():
             place = (cell.system, *cell.key)
             known = cells.get(place, cell)
             values = {**known.values, **cell.values}
-            replaced = (
+            replaced.setdefault(place, []).extend(
                 f"{metric} {before.text}"
                 for metric, before in known.values.items()
                 if before.value != values[metric].value
             )
             said = cell.is_mean_said if MEAN in cell.values else known.is_mean_said
-            cells[place] = cell.model_copy(
-                update={
-                    "values": values,
-                    "replaced": (*known.replaced, *replaced),
-                    "is_mean_said": said,
-                }
-            )
-        return list(cells.values())
+            cells[place] = cell.model_copy(update={"values": values, "is_mean_said": said})
+        return [
+            cell.model_copy(update={"replaced": tuple(replaced[place])})
+            if replaced[place]
+            else cell
+            for place, cell in cells.items()
+        ]
 
     def _cells(self) -> Iterator[PublishedCell]:
         decimals = self._decimals()

@@ -12,6 +12,7 @@ from dbdyno.audit.audit import audit, between, of_run
 from dbdyno.audit.ledger import AuditLedger, LedgerEntry, Severity
 from dbdyno.audit.read import read
 from dbdyno.audit.tables import Publication, PublishedTable
+from dbdyno.budget import within
 from dbdyno.cli import options
 from dbdyno.cli.gate import write
 from dbdyno.errors import UsageError
@@ -67,10 +68,9 @@ def command(
         )
     if own_run is not None:
         run = api.load(own_run, workspace)
-        publications: tuple[Publication, ...] = (of_run(run.plan, run.judgement),)
+        result = AuditResult.of((of_run(run.plan, run.judgement),))
     else:
-        publications = read(files or [], mapping)
-    result = AuditResult.of(publications)
+        result = within("the publication", lambda: AuditResult.of(read(files or [], mapping)))
     sys.stdout.write(render(result, output, lang))
     if page is not None:
         story = translated(result.story(), lang)

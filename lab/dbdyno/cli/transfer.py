@@ -15,6 +15,7 @@ from dbdyno import api
 from dbdyno.audit.imported import imported
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import mapping_of
+from dbdyno.budget import within
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.machines import machines_of
@@ -158,8 +159,10 @@ def import_command(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Import results of other benchmark tools as a run. It reads logs and tables."""
-    said = mapping_of(mapping) if mapping else Mapping()
-    read = imported(paths, title, said, pattern)
+    read = within(
+        _named(paths),
+        lambda: imported(paths, title, mapping_of(mapping) if mapping else Mapping(), pattern),
+    )
     for subject, text in read.notes.items():
         note(f"{subject}: {text}")
     command_line = options.stored_command(*sys.argv[1:])

@@ -108,18 +108,6 @@ def without_pilots(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [m for m in measurements if not m.trial.is_pilot]
 
 
-class ThreadPlacement(Noun):
-    """Scheduling of an engine thread beside the server, as reported by the system.
-
-    Attributes:
-        policy: its scheduling policy: `normal` or `batch`.
-        refused: settings requested but not granted; empty if all were.
-    """
-
-    policy: str
-    refused: str = ""
-
-
 class GeneratorFacts(Noun):
     """A generator on a machine of its own.
 
@@ -145,7 +133,6 @@ class EngineFacts(Noun):
     Attributes:
         threads: of all generators.
         generators: number of processes that shared the load.
-        placements: of each engine thread; empty in an imported run.
         apart: each generator on a machine of its own.
         cpu_s: user + system seconds of the whole generator process within the measured window.
         cpu_share_max: the busiest engine thread's CPU seconds per second of the window (0 to 1).
@@ -159,7 +146,6 @@ class EngineFacts(Noun):
     distribution: str
     prepared_statements: bool
     generators: Annotated[int, Field(ge=1)] = 1
-    placements: tuple[ThreadPlacement, ...] = ()
     apart: tuple[GeneratorFacts, ...] = ()
 
 

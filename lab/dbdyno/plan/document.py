@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -191,6 +191,8 @@ SCALES: Final = "scales"
 An override is laid over the whole plan: keys meet keys, anything else (a list too) replaces what
 was there, and ``null`` takes a key away. `Plan.scale` is the name of the chosen scale.
 """
+SCALES_MAX: Final = 64
+"""Each is checked as a whole plan."""
 
 
 def take_scales(document: Document) -> dict[str, dict[str, Any]]:
@@ -204,6 +206,10 @@ def take_scales(document: Document) -> dict[str, dict[str, Any]]:
     scales = plan.pop(SCALES, {})
     if not isinstance(scales, dict):
         message = f"must be names with parts of a plan, found {scales!r:.60}"
+        document.add_mistake((SCALES,), message)
+        return {}
+    if len(scales) > SCALES_MAX:
+        message = f"has {len(scales):,} entries, and a plan at most {SCALES_MAX}"
         document.add_mistake((SCALES,), message)
         return {}
     for name, part in scales.items():
@@ -231,7 +237,7 @@ def _laid_over(
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
             merged[key] = _laid_over(document, merged[key], value, here, there)
             continue
-        _take_lines(document, here, there)
+        _take_lines(document, (here, merged.get(key)), (there, value))
         if value is None:
             merged.pop(key, None)
         else:
@@ -239,11 +245,19 @@ def _laid_over(
     return merged
 
 
-def _take_lines(document: Document, path: Path, source: Path) -> None:
-    """Replace the lines of the old value at the path by those of its new value."""
-    depth = len(source)
-    for old in [old for old in document.lines if old[: len(path)] == path]:
-        del document.lines[old]
-    for old, line in list(document.lines.items()):
-        if old[:depth] == source:
-            document.lines[(*path, *old[depth:])] = line
+def _take_lines(document: Document, old: tuple[Path, object], new: tuple[Path, object]) -> None:
+    """Replace the lines of a value at its path by those of the value laid over it."""
+    (path, below), (source, above) = old, new
+    for place_below in _paths(path, below):
+        document.lines.pop(place_below, None)
+    for place_above in _paths(source, above):
+        if (line := document.lines.get(place_above)) is not None:
+            document.lines[(*path, *place_above[len(source) :])] = line
+
+
+def _paths(path: Path, value: object) -> Iterator[Path]:
+    """The path of a value and of all its parts."""
+    yield path
+    parts = value.items() if isinstance(value, dict) else ()
+    for key, part in enumerate(value) if isinstance(value, list) else parts:
+        yield from _paths((*path, key), part)

@@ -38,6 +38,7 @@ from typing import Final
 
 from pydantic import BaseModel, ValidationError
 
+from dbdyno.budget import content, within
 from dbdyno.errors import PlanError, PlanMistake
 from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
 from dbdyno.plan.document import Path as KeyPath
@@ -65,7 +66,10 @@ def read(path: Path, check_reference: Callable[[str], None], scale: str = "") ->
             carries all of them.
     """
     text = _text(path)
-    return read_text(text, str(path), check_reference, scale, path.parent)
+    return within(
+        f"the plan {path}",
+        lambda: read_text(text, str(path), check_reference, scale, path.parent),
+    )
 
 
 def read_text(
@@ -173,11 +177,10 @@ def _write_keys_in_full(
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(BYTES_MAX + 1)
-        if len(content) > BYTES_MAX:
+        whole = content(path, BYTES_MAX)
+        if len(whole) > BYTES_MAX:
             raise PlanError(str(path), [PlanMistake("file", f"is larger than {BYTES_MAX} bytes")])
-        return content.decode()
+        return whole.decode()
     except UnicodeDecodeError as error:
         message = f"is not UTF-8: byte {error.start} cannot be read"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error

@@ -26,17 +26,19 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from dbdyno.budget import content, within
 from dbdyno.errors import PlanError, PlanMistake, UsageError
 from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.document import Document, Path, parse
 from dbdyno.plan.mistakes import file_meant, nearest, shape_mistakes
 from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, Time
+from dbdyno.plan.sql import NAMES, one_line, tables_in
 from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, TEMPLATE_SUFFIXES, is_script, known_workloads
 
 NUMBER_MAX: Final = 2**32 - 2
@@ -46,6 +48,7 @@ TEXT_MAX: Final = 65_535
 STATEMENTS_MAX: Final = 10_000
 TRANSACTION: Final = 2  # BEGIN and COMMIT
 EVENTS_MAX: Final = 256
+WEIGHT_MAX: Final = 1e9
 DRAWS: Final = ("uniform", "gaussian", "special", "pareto", "zipfian")
 KINDS: Final = (*DRAWS, "sequential", "text", "format", "choice", "constant")
 ROW: Final = "row"
@@ -84,7 +87,7 @@ class Value(FiniteNoun):
     text: tuple[Length, Length] | None = None
     format: Annotated[str | None, Field(max_length=TEXT_MAX)] = None
     choice: Annotated[tuple[Scalar, ...], Field(min_length=1)] | None = None
-    weights: tuple[Annotated[float, Field(ge=0)], ...] | None = None
+    weights: tuple[Annotated[float, Field(ge=0, le=WEIGHT_MAX)], ...] | None = None
     constant: Scalar | None = None
 
     @model_validator(mode="after")
@@ -162,7 +165,7 @@ class TemplateEvent(FiniteNoun):
     """
 
     statements: Annotated[tuple[Statement, ...], Field(min_length=1, max_length=STATEMENTS_MAX)]
-    weight: Annotated[float, Field(gt=0)] = 1.0
+    weight: Annotated[float, Field(gt=0, le=WEIGHT_MAX)] = 1.0
     transaction: bool = False
     draw: dict[Name, Value] = {}
     think_time_ms: Annotated[float, Field(ge=0), Time("ms")] = 0.0
@@ -189,7 +192,12 @@ def read(text: str, source: str) -> Template:
 
     Raises:
         PlanError: all mistakes, each with its line.
+        UsageError: it asks for too much work.
     """
+    return within(f"the template {source}", lambda: _read(text, source))
+
+
+def _read(text: str, source: str) -> Template:
     document = parse(text)
     if document.value is None:
         raise PlanError(source, document.mistakes or [PlanMistake("template", "is empty")])
@@ -245,19 +253,6 @@ def _write_value(part: dict[str, Any], key: str) -> None:
 
 # References between names; pydantic has checked the shape by now.
 
-_QUOTED: Final = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`"
-_COMMENT: Final = r"--(?!\S)[^\n]*"
-_BLANK: Final = re.compile(rf"({_QUOTED}|(?:--(?=\S)|#)[^\n]*\n)|(?:{_COMMENT}|\s)+")
-_SQL: Final = re.compile(rf"{_QUOTED}|{_COMMENT}|/\*[\s\S]*?\*/|::|:([A-Za-z_]\w*)|\?")
-"""Quoted texts, comments and casts are passed over; a name of a value, a question mark."""
-_TABLES: Final = re.compile(
-    r"(?i)\b(?:(?<!DISTINCT )FROM|JOIN|INTO|(?<!KEY )UPDATE(?: LOW_PRIORITY| IGNORE| ONLY)*) "
-    r"([A-Z_][A-Z0-9_]*)(?![A-Z0-9_]*[.\x00])"
-)
-_NAMED: Final = re.compile(r"(?i)(?:\bWITH(?: RECURSIVE)?|,) ?(\w+) ?(?:\([^()]*\) )?AS [A-Z ]*\(")
-_ARGUMENTS: Final = re.compile(r"(?i)\((?!\s*(?:SELECT|WITH)\b)[^()]*\)")
-_NO_TABLE: Final = frozenset({"select", "lateral", "set", "skip", "nowait", "of", "dual"})
-
 
 def _mistakes(document: Document, template: Template) -> Iterator[PlanMistake]:
     for name, table in template.tables.items():
@@ -282,7 +277,7 @@ def _of_event(
     used: set[str] = set()
     for at, statement in enumerate(event.statements):
         where = (*path, "statements", at)
-        for match in _SQL.finditer(statement.sql):
+        for match in NAMES.finditer(statement.sql):
             name = match[1]
             if "?" in match[0] and not match[0].startswith(("--", "/*")):
                 yield document.mistake(where, "has a ?; write :name for a value that is drawn")
@@ -290,7 +285,10 @@ def _of_event(
                 missing = f"there is no value :{name} in draw{nearest(name, event.draw)}"
                 yield document.mistake(where, missing)
             used |= {name} if name else set()
-        yield from _of_sql(document, where, statement.sql, template)
+        for name in tables_in(statement.sql) if template.tables else ():
+            if name not in template.tables:
+                unknown = f"there is no table {name!r}{nearest(name, template.tables)}"
+                yield document.mistake(where, unknown)
     for name, value in event.draw.items():
         where = (*path, "draw", name)
         yield from _of_value(document, where, value, template)
@@ -298,18 +296,6 @@ def _of_event(
             yield document.mistake(where, f"{ROW} is for columns; say sequential here")
         if name not in used:
             yield document.mistake(where, "is used by no statement")
-
-
-def _of_sql(document: Document, path: Path, sql: str, template: Template) -> Iterator[PlanMistake]:
-    """Tables of other schemas (`other.jobs`) and functions are not looked at."""
-    plain, before = re.sub(r"'(?:[^']|'')*'|/\*.*?\*/", "''", _one_line(sql)), ""
-    known = {*template.tables, *_NAMED.findall(plain)}
-    while plain != before:  # `EXTRACT(YEAR FROM at)` names no table, a subquery does
-        before, plain = plain, _ARGUMENTS.sub("\x00", plain)
-    for name in dict.fromkeys(_TABLES.findall(plain)):
-        if template.tables and name not in known and name.lower() not in _NO_TABLE:
-            unknown = f"there is no table {name!r}{nearest(name, template.tables)}"
-            yield document.mistake(path, unknown)
 
 
 def _of_value(
@@ -399,11 +385,7 @@ def _with_values(template: Template) -> dict[str, str]:
 
 def _filled(sql: str, values: Mapping[str, str]) -> str:
     """The SQL on one line, with values in place of their names."""
-    return _one_line(_SQL.sub(lambda match: values[match[1]] if match[1] else match[0], sql))
-
-
-def _one_line(sql: str) -> str:
-    return _BLANK.sub(lambda match: match[1] or " ", sql).strip()
+    return one_line(NAMES.sub(lambda match: values[match[1]] if match[1] else match[0], sql))
 
 
 def _example(value: Value, template: Template) -> Scalar:
@@ -499,7 +481,7 @@ def _with_marks(sql: str) -> tuple[str, list[str]]:
         names.append(match[1])
         return "?"
 
-    return _one_line(_SQL.sub(mark, sql)), names
+    return one_line(NAMES.sub(mark, sql)), names
 
 
 def _kind(value: Value) -> str:
@@ -526,9 +508,9 @@ def _drawn(value: Value, template: Template) -> str:
             text = f"rand.string({_quoted(spec)})"
         case "choice":
             weights = value.weights or tuple(1.0 for _ in spec)
-            limits = [sum(weights[: at + 1]) for at in range(len(weights))]
+            limits = ", ".join(map(repr, accumulate(weights)))
             choices = ", ".join(map(_scalar, spec))
-            text = f"choice_of({{ {choices} }}, {{ {', '.join(map(repr, limits))} }})"
+            text = f"choice_of({{ {choices} }}, {{ {limits} }})"
         case "constant":
             text = _scalar(spec)
         case _:
@@ -556,8 +538,7 @@ def _quoted(text: str) -> str:
 def text_of(path: FilePath) -> str:
     """The text of a workload's file; UsageError if it cannot be read or is too long."""
     try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(SCRIPT_LENGTH_MAX + 1)
+        text = content(path, 4 * SCRIPT_LENGTH_MAX).decode().replace("\r\n", "\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         hint = _in_its_place(path) if isinstance(error, FileNotFoundError) else None

@@ -36,11 +36,16 @@ BIG_SIZE: Final = 20
 
 @dataclass(frozen=True)
 class Limits:
-    """Size limits of a bundle, in bytes after unpacking."""
+    """Limits of a bundle after unpacking.
+
+    Attributes:
+        values: in all files, counted by their commas; each takes about a hundred bytes of memory.
+    """
 
     files: int = 60_000
     file_bytes: int = 64 * 2**20
-    total_bytes: int = 512 * 2**20  # as values they take up to twenty times that of memory
+    total_bytes: int = 512 * 2**20
+    values: int = 10_000_000
     directory_bytes: int = 16 * 2**20
 
 
@@ -51,12 +56,15 @@ def write(path: Path, files: Mapping[str, bytes]) -> str:
     """Write files and sums to a zip file; returns the sums' digest, BundleError if too large."""
     sizes = [len(content) for content in files.values()]
     most, total = max(sizes), sum(sizes)
-    if len(files) >= LIMITS.files or most > LIMITS.file_bytes or total > LIMITS.total_bytes:
+    values = sum(map(_values, files.values()))
+    is_large = len(files) >= LIMITS.files or most > LIMITS.file_bytes or total > LIMITS.total_bytes
+    if is_large or values > LIMITS.values:
         raise BundleError(
             "the run is too large for a bundle",
             wanted=f"at most {LIMITS.files:,} files of {LIMITS.file_bytes >> 20} MiB, "
-            f"{LIMITS.total_bytes >> 20} MiB in all",
-            found=f"{len(files):,} files, {most >> 20} MiB the largest, {total >> 20} MiB in all",
+            f"{LIMITS.values:,} values, {LIMITS.total_bytes >> 20} MiB in all",
+            found=f"{len(files):,} files, {most >> 20} MiB the largest, "
+            f"{values:,} values, {total >> 20} MiB in all",
             hint="export it as tables: dbdyno export RUN --parquet DIR",
         )
     sums = "".join(f"{_sha256(files[name])}  {name}\n" for name in sorted(files)).encode()
@@ -80,10 +88,17 @@ def read(path: Path, limits: Limits = LIMITS) -> tuple[dict[str, bytes], str]:
             sums = _content(archive, entries.pop(SUMS), limits, limits.total_bytes)
             wanted = _sums(sums)
             _check_names(set(wanted), set(entries))
-            files, left = {}, limits.total_bytes - len(sums)
+            files, left, values = {}, limits.total_bytes - len(sums), 0
             for name, entry in entries.items():
                 files[name] = _content(archive, entry, limits, left)
                 left -= len(files[name])
+                values += _values(files[name])
+                if values > limits.values:
+                    raise BundleError(
+                        f"{path.name} has more values than a bundle may have",
+                        wanted=f"{limits.values:,} at most",
+                        found=f"more, up to {name}",
+                    )
                 if _sha256(files[name]) != wanted[name]:
                     raise BundleError(
                         f"{name} in the bundle was changed",
@@ -123,6 +138,11 @@ def _content(
             found="more",
         )
     return content
+
+
+def _values(content: bytes) -> int:
+    """Most values that a file of JSON or of histograms can hold."""
+    return content.count(b",") + 1
 
 
 def _sums(text: bytes) -> dict[str, str]:

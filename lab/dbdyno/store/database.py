@@ -6,6 +6,7 @@ Schema and chain of digests are below. `store_errors` turns errors of SQLite int
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbdyno import __version__
+from dbdyno.budget import CPU_S, limit, too_much
 from dbdyno.errors import StoreError
 from dbdyno.files import refuse_shared
 from dbdyno.plan.plan import ChosenDesign
@@ -28,6 +30,9 @@ WAIT_S: Final = 20.0
 """How long a writer waits for another lab's transaction in the same workspace."""
 LOOK_S: Final = 0.2
 """How long SQLite waits by itself."""
+VALUE_BYTES_MAX: Final = 2**28
+STEPS: Final = 100_000
+"""Of SQLite's machine between two looks at the time."""
 
 
 def open_file(path: Path, *, make: bool = True) -> sqlite3.Connection:
@@ -49,6 +54,8 @@ def open_file(path: Path, *, make: bool = True) -> sqlite3.Connection:
             factory=_Connection,
         )
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
+        connection.set_progress_handler(connection.is_over, STEPS)
         try:
             _set_up(connection, path, make=make)
         except BaseException:
@@ -79,7 +86,21 @@ def _refuse_others(path: Path) -> None:
 
 
 class _Connection(sqlite3.Connection):
-    """Waits for a lock in short steps, as no signal is heard while SQLite waits."""
+    """Waits for a lock in short steps, as no signal is heard while SQLite waits.
+
+    The file may be a stranger's, so the CPU time of a statement has a limit.
+
+    Attributes:
+        was_over: the last statement that was asked for its time had none left.
+    """
+
+    was_over = False
+    _ends_s = math.inf
+
+    def is_over(self) -> bool:
+        """Ends a statement after its time; also the place where SQLite hears signals."""
+        _Connection.was_over = time.thread_time() > self._ends_s
+        return _Connection.was_over
 
     def execute(
         self,
@@ -87,6 +108,7 @@ class _Connection(sqlite3.Connection):
         parameters: Any = (),  # noqa: ANN401 - as sqlite3 has it
         /,
     ) -> sqlite3.Cursor:
+        self._ends_s = time.thread_time() + limit(CPU_S)
         return _unlocked(partial(super().execute, sql, parameters))
 
     def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
@@ -112,6 +134,10 @@ def store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            if _Connection.was_over:
+                raise too_much(f"the store {path}", CPU_S, StoreError) from error
+            raise KeyboardInterrupt from error  # the exception of a signal ended in `is_over`
         raise StoreError(
             f"the store {path} cannot be used",
             found=str(error),
@@ -127,6 +153,7 @@ def _hint(text: str) -> str:
         "full": "free space on that filesystem, then resume the run: what was stored is intact",
         "readonly": "make the file and its folder writable for you",
         "unable to open": "make the folder readable and writable for you",
+        "too big": f"no value of a store has more than {VALUE_BYTES_MAX >> 20} MiB",
         "FOREIGN KEY": "create the run in this store first",
     }
     return next((hint for part, hint in hints.items() if part in text), "check the file's folder")
@@ -139,9 +166,11 @@ def _set_up(connection: sqlite3.Connection, path: Path, *, make: bool) -> None:
     connection.execute("BEGIN")  # one moment's facts, while another lab may make the tables
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     stored = connection.execute("PRAGMA user_version").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    tables, foreign = connection.execute(
+        "SELECT count(*), total(type = 'view' OR sql LIKE 'CREATE VIRTUAL%') FROM sqlite_master"
+    ).fetchone()
     connection.execute("COMMIT")
-    if application != APPLICATION_ID and (tables or application):
+    if foreign or (application != APPLICATION_ID and (tables or application)):
         raise StoreError(
             f"{path} is not a dbdyno store",
             wanted="a store written by dbdyno, or no file",

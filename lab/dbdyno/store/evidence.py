@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from dbdyno.budget import within
 from dbdyno.errors import BundleError
 from dbdyno.measurement.disturbance import current, to_repeat
 from dbdyno.measurement.measurement import Measurement
@@ -138,7 +139,7 @@ def load(name: str | Path, workspace: Path) -> Evidence:
     """
     path = Path(name)
     if path.is_file():  # its report takes the place of no own run's
-        kept = bundle.read_bundle(path)
+        kept = within(f"the bundle {path}", lambda: bundle.read_bundle(path), BundleError)
         folder = workspace / "bundles" / f"{kept.run.run_id}-{kept.digest[:12]}"
         return Evidence(kept.run, kept.measurements, folder, kept.digest)
     if (path / FILE_NAME).is_file():

@@ -90,7 +90,7 @@ def _value(values: Values, option: Option) -> bool | int | float | str | list[st
 
 def _environment(record: Mapping[str, Any]) -> dict[str, Any]:
     system = os.uname()
-    names = ("reactor", "threads", "placements", "connections", "server_version", "distribution")
+    names = ("reactor", "threads", "connections", "server_version", "distribution")
     return {
         "engine_version": record.get("engine_version", version()),
         **{name: record.get(name) for name in (*names, "prepared")},

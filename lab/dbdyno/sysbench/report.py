@@ -248,21 +248,11 @@ def _generator(totals: Totals, record: Mapping[str, Any]) -> list[str]:
     rows = (
         ("engine", f"{record.get('engine_version')}, {record.get('reactor')}"),
         ("engine threads", f"{record.get('threads')}, the busiest {share:.0%} of a core"),
-        *(("placement", one) for one in _placements(record)),
         ("CPU", f"{cpu_s:.2f} s, {per_query_us:.2f} us for each query"),
         ("bytes sent, received", f"{totals.bytes_sent}, {totals.bytes_received}"),
         ("server", f"{record.get('server_version') or 'none'}"),
     )
     return ["Generator", *(f"    {label:<37}{text}" for label, text in rows)]
-
-
-def _placements(record: Mapping[str, Any]) -> list[str]:
-    """The placements of the engine's threads, each once."""
-    placements = (
-        f"{one['policy']}{f'; refused: {refused}' if (refused := one['refused']) else ''}"
-        for one in record.get("placements", ())
-    )
-    return list(dict.fromkeys(placements))
 
 
 def facts(record: Mapping[str, Any]) -> list[str]:
@@ -271,7 +261,6 @@ def facts(record: Mapping[str, Any]) -> list[str]:
     return [
         f"Engine {record.get('engine_version')}, {record.get('reactor')}, {record.get('threads')}"
         f" thread(s) for {record.get('connections')} connection(s)",
-        *(f"Placement {one}" for one in _placements(record)),
         f"Server {record.get('server_version') or 'none'}",
         f"CPU of the measured time: {measured.get('cpu_s', 0.0):.2f} s",
     ]

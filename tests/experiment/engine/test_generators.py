@@ -46,8 +46,8 @@ def test_three_processes_do_what_one_does_at_a_known_server():
         while (message := engine.message()).kind == "interval":
             told.append(message.value)
     record, asked = message.value, server.truth()[0].count()
-    assert (record["generators"], record["threads"], record["connections"]) == (3, 3, CONNECTIONS)
-    assert len(record["placements"]) == 3
+    assert (record["generators"], record["connections"]) == (3, CONNECTIONS)
+    assert record["threads"] == CONNECTIONS, "a thread for each connection"
     assert total(record, "events") == total(record, "reads") == asked
     phases = [one["phase"] for one in record["intervals"]]
     assert phases[:5] == ["warmup", *["measured"] * 4]
@@ -193,7 +193,7 @@ def test_errors_are_added_by_code_and_slices_by_their_time():
     one = interval([5], errors={"1213": 2})
     two = interval([], errors={"1213": 1, "1205": 1})
     late = interval([7], start_s=1.0, phase="drain")
-    ended = {"unfinished": 1, "unserved": 2, "threads": 1, "connections": 2, "placements": [{}]}
+    ended = {"unfinished": 1, "unserved": 2, "threads": 1, "connections": 2}
     cpu = {"measured": {"cpu_s": 0.5, "cpu_share_max": 0.25}, "failure": None, "fairness": {}}
     record = merged(
         [{**ended, **cpu, "intervals": [one, late]}, {**ended, **cpu, "intervals": [two]}]

@@ -15,7 +15,6 @@ from dbdyno.experiment.engine.record import (
     intervals_of,
     refused,
 )
-from dbdyno.measurement.measurement import ThreadPlacement
 from dbdyno.measurement.parts import Phase
 from support.world import histogram
 
@@ -46,7 +45,6 @@ RECORD = {
     "threads": 2,
     "distribution": {"name": "uniform"},
     "prepared": True,
-    "placements": [{"policy": "batch", "refused": ""}],
     "measured": {"cpu_s": 1.5, "cpu_share_max": 0.4},
 }
 
@@ -91,7 +89,6 @@ def test_facts_name_the_distribution_with_its_parameters():
     pareto = {**RECORD, "distribution": {"name": "pareto", "h": 0.2}}
     assert engine_facts(pareto).distribution == "pareto (h=0.2)"
     assert engine_facts(RECORD).cpu_share_max == 0.4
-    assert engine_facts(RECORD).placements == (ThreadPlacement(policy="batch"),)
     assert engine_facts_unknown("uniform", True).reactor == "unknown"
 
 

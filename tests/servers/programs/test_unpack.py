@@ -1,3 +1,4 @@
+import io
 import tarfile
 import zipfile
 from contextlib import suppress
@@ -88,6 +89,47 @@ def test_an_archive_without_an_end_is_stopped(tmp_path, target, monkeypatch, ite
     with pytest.raises(ProvisionError, match=message):
         unpack(jar_of(tmp_path, *items), INNER, target)
     assert sorted(path.name for path in target.iterdir()) == taken
+
+
+@pytest.mark.parametrize("names", [[".", "."], ["elsewhere/a", "elsewhere/b"], ["in/a", "in/b"]])
+def test_members_are_counted_before_they_are_skipped(tmp_path, target, monkeypatch, names):
+    monkeypatch.setattr(module, "UNPACKED_BYTES_MAX", 10)
+    archive = tmp_path / "made.tar"
+    tar_of(archive, "gz", *(file(name, "x" * 6) for name in names))
+    with pytest.raises(ProvisionError, match="larger than 10 bytes"):
+        unpack(archive, Layout(inside="in", left_out=("*",)), target)
+
+
+def test_a_size_below_zero_makes_no_room(tmp_path, target, monkeypatch):
+    monkeypatch.setattr(module, "UNPACKED_BYTES_MAX", 10)
+    with tarfile.open(tmp_path / "made.tar", "w", format=tarfile.GNU_FORMAT) as made:
+        folder = tarfile.TarInfo("folder")
+        folder.type, folder.size = tarfile.DIRTYPE, -100
+        made.addfile(folder)
+        big = tarfile.TarInfo("big")
+        big.size = 11
+        made.addfile(big, io.BytesIO(b"x" * 11))
+    with pytest.raises(ProvisionError, match="larger than 10 bytes"):
+        unpack(tmp_path / "made.tar", Layout(), target)
+
+
+SPARSE = {
+    "GNU": {},
+    "PAX 0.0": {"GNU.sparse.size": "1"},
+    "PAX 0.1": {"GNU.sparse.size": "1", "GNU.sparse.map": "0,1"},
+    "PAX 1.0": {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"},
+}
+
+
+@pytest.mark.parametrize("form", SPARSE)
+def test_the_map_of_a_sparse_file_is_not_read(tmp_path, target, form):
+    with tarfile.open(tmp_path / "made.tar", "w", format=tarfile.PAX_FORMAT) as made:
+        sparse = tarfile.TarInfo("sparse")
+        sparse.pax_headers = SPARSE[form]
+        sparse.type = sparse.type if SPARSE[form] else tarfile.GNUTYPE_SPARSE
+        made.addfile(sparse)
+    with pytest.raises(ProvisionError, match="it is a sparse file"):
+        unpack(tmp_path / "made.tar", Layout(), target)
 
 
 @pytest.mark.parametrize("kind", ["a comment", "a long name"])

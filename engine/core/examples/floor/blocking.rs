@@ -1,7 +1,6 @@
 //! A thread per connection, which sends and then waits in `recv`, as in sysbench.
 
 use crate::load::{Load, Tally};
-use dbdyno_core::placement::become_batch_thread;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -16,7 +15,6 @@ pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally) {
 }
 
 fn converse(socket: OwnedFd, load: &Load, tally: &Tally, mut number: u64) {
-    become_batch_thread();
     // Any kind of stream: it is only read and written.
     let mut stream = TcpStream::from(socket);
     let mut buffer = [0; 16 * 1024];

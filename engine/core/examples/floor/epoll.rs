@@ -1,7 +1,6 @@
 //! One thread over `epoll`: a `recv` and a `send` for each reply.
 
 use crate::load::{Load, Tally};
-use dbdyno_core::placement::become_batch_thread;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 const EVENTS_AT_ONCE: usize = 512;
@@ -17,7 +16,6 @@ pub fn drive_edge(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally) {
 }
 
 fn converse(sockets: &[OwnedFd], load: &Load, tally: &Tally, interest: i32) {
-    become_batch_thread();
     // SAFETY: no memory is handed over.
     let queue = unsafe { libc::epoll_create1(0) };
     let mut number = 0;

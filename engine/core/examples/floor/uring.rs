@@ -1,7 +1,6 @@
 //! A thread over `io_uring`, in several flavours of the kernel interface.
 
 use crate::load::{Load, Tally};
-use dbdyno_core::placement::become_batch_thread;
 use io_uring::types::{self, BufRingEntry};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -91,7 +90,6 @@ impl Pool {
 
 /// Drives the load until the tally is over.
 pub fn drive(sockets: Vec<OwnedFd>, load: &Load, tally: &Tally, flavour: Flavour) {
-    become_batch_thread();
     let mut pool = Pool::new(sockets.len().next_power_of_two().clamp(8, 256));
     let mut ring = open(&sockets, &pool, flavour);
     let mut number = 0;

@@ -4,7 +4,6 @@
 //! summarises them.
 
 use crate::error::Failure;
-use crate::placement::Placed;
 use crate::random::Distribution;
 use crate::record::histogram::Histogram;
 use crate::record::interval::Interval;
@@ -27,8 +26,6 @@ pub struct RunRecord {
     pub reactor: &'static str,
     /// Engine threads.
     pub threads: usize,
-    /// Scheduling of each engine thread.
-    pub placements: Vec<Placed>,
     /// Connections.
     pub connections: usize,
     /// Version reported by the server.

@@ -10,14 +10,13 @@ mod simulation;
 mod threads;
 
 use crate::error::Failure;
-use crate::placement::{self, Placed};
 use crate::reactor::{Choice, Delayed, DryRun, Epoll, OpenReactor, Reactor, Uring, settle};
 use crate::record::interval::Interval;
 use crate::record::interval::Merger;
 use crate::record::recorder::{LastAnswers, Recorder, WindowCpu};
 use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, Share, encoded};
 use crate::spec::{Generator, RunSpec};
-use crate::time::clock::{Clock, ns};
+use crate::time::clock::{Clock, make_timers_exact, ns};
 use crate::time::due_times::DueTimes;
 use crate::time::schedule::{Slice, Timetable};
 use crate::worker::ReconnectThreads;
@@ -184,7 +183,6 @@ fn record_of<R: Reactor>(
     control: &Control,
 ) -> RunRecord {
     let shares: Vec<Share> = ends.iter().flat_map(|end| end.shares.iter().copied()).collect();
-    let placements = ends.iter().map(|end| end.placed).collect();
     let windows: Vec<WindowCpu> = ends.iter().map(|end| end.remainder.cpu).collect();
     let unfinished = ends.iter().map(|end| end.remainder.unfinished).sum();
     let failure = ends.iter().find_map(|end| end.failure.clone());
@@ -192,7 +190,6 @@ fn record_of<R: Reactor>(
         engine_version: env!("CARGO_PKG_VERSION"),
         reactor: R::NAME,
         threads: ends.len(),
-        placements,
         connections: spec.own_connections() as usize,
         server_version: String::new(),
         transport: String::new(),
@@ -286,8 +283,9 @@ fn work<R: Reactor>(
         let _ = start.server.set(server);
     }
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
-    // Place the thread after starting the reconnecting threads, which would inherit its placement.
-    let placed = placement::place(spec.own_connections(), spec.is_timed());
+    if spec.is_timed() {
+        make_timers_exact();
+    }
     // A ring belongs to the thread that opens it.
     let reactor = open(sockets);
     let clock = start.wait();
@@ -296,7 +294,7 @@ fn work<R: Reactor>(
     })?;
     let recorder = Recorder::new(spec.timetable(), number, finished);
     connections.iter_mut().for_each(|connection| connection.begin_run(clock, spec.round_trip()));
-    let thread = Thread { connections, reactor, reconnect, placed };
+    let thread = Thread { connections, reactor, reconnect };
     Ok(worker(spec, workload, thread, recorder, clock, shared).drive())
 }
 
@@ -305,7 +303,6 @@ struct Thread<R: Reactor> {
     connections: Vec<Connection>,
     reactor: R,
     reconnect: Reconnect,
-    placed: Placed,
 }
 
 fn worker<'a, R: Reactor>(
@@ -316,7 +313,7 @@ fn worker<'a, R: Reactor>(
     clock: Clock,
     shared: &'a Shared<'a>,
 ) -> Worker<'a, R> {
-    let Thread { connections, reactor, reconnect, placed } = thread;
+    let Thread { connections, reactor, reconnect } = thread;
     let recorder = recorder.among(&shared.answers, spec.script.is_some());
     let timetable = spec.timetable();
     let orders = Orders {
@@ -328,7 +325,7 @@ fn worker<'a, R: Reactor>(
         control: &shared.control,
     };
     let pacing = pacing(spec, timetable, &connections, &shared.queue);
-    Worker::new(Parts { reactor, connections, recorder, orders, pacing, reconnect, placed })
+    Worker::new(Parts { reactor, connections, recorder, orders, pacing, reconnect })
 }
 
 /// Pacing of a thread's events.

@@ -68,10 +68,9 @@ fn play_through<R: Reactor>(
         .map(|(number, ThreadConnections { connections, .. })| {
             let reactor = behind(Simulated::on(world, &wires[number], MAX_WAIT));
             let reconnect = sessions(&wires[number], connections.len());
-            let placed = placement::NORMAL;
             let numbered = connections.into_iter().zip(0..);
             let connections = numbered.map(|(one, slot)| wrap((number, slot, 0), one)).collect();
-            let thread = Thread { connections, reactor, reconnect, placed };
+            let thread = Thread { connections, reactor, reconnect };
             let recorder = Recorder::new(spec.timetable(), number, finished.clone());
             Some(worker(spec, &*workload, thread, recorder, Clock::start(), &shared))
         })

@@ -2,7 +2,9 @@
 //!
 //! All workers share an origin, so their times can be compared directly.
 
+use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 /// Monotonic nanoseconds since an origin.
@@ -54,6 +56,12 @@ pub fn process_cpu() -> Duration {
 fn cpu(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Sets the timer slack of the calling thread to 1 ns; the default of 50 µs saves energy.
+pub(crate) fn make_timers_exact() {
+    // A refusal leaves the timers as they are.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 #[cfg(test)]

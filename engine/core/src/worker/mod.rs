@@ -11,7 +11,6 @@ mod reconnect;
 mod scripted;
 
 use crate::error::Failure;
-use crate::placement::Placed;
 use crate::reactor::{Arrival, ArrivalKind, Reactor};
 use crate::record::recorder::{Answer, Recorder, Remainder};
 use crate::record::run_record::Share;
@@ -54,8 +53,6 @@ pub struct Parts<'a, R: Reactor> {
     pub pacing: Pacing<'a>,
     /// The rule for opening sessions again.
     pub reconnect: Reconnect,
-    /// The thread's core.
-    pub placed: Placed,
 }
 
 /// An engine thread.
@@ -66,7 +63,6 @@ pub struct Worker<'a, R: Reactor> {
     orders: Orders<'a>,
     pacing: Pacing<'a>,
     reconnect: Reconnect,
-    placed: Placed,
     /// Sleeping scripts: the end of the sleep and the connection.
     sleeping: BinaryHeap<Reverse<(u64, usize)>>,
     /// Connections that run an event or may still begin another.
@@ -82,7 +78,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
     #[must_use]
     pub fn new(parts: Parts<'a, R>) -> Self {
         let Parts { reactor, connections, recorder, orders, .. } = parts;
-        let Parts { pacing, reconnect, placed, .. } = parts;
+        let Parts { pacing, reconnect, .. } = parts;
         let give_up_ns = orders.give_up_ns;
         Self {
             reactor,
@@ -91,7 +87,6 @@ impl<'a, R: Reactor> Worker<'a, R> {
             orders,
             pacing,
             reconnect,
-            placed,
             sleeping: BinaryHeap::new(),
             active: 0,
             now_ns: 0,
@@ -168,7 +163,7 @@ impl<'a, R: Reactor> Worker<'a, R> {
         self.read_the_clock();
         let remainder = self.recorder.finish(self.now_ns);
         let shares = self.connections.iter().map(|connection| connection.share).collect();
-        WorkerEnd { failure, remainder, shares, placed: self.placed }
+        WorkerEnd { failure, remainder, shares }
     }
 
     /// Scans arrived bytes; returns the statement's outcome once its reply is complete. Bytes that
@@ -417,8 +412,6 @@ pub struct WorkerEnd {
     pub remainder: Remainder,
     /// Each connection's work.
     pub shares: Vec<Share>,
-    /// Placement of its thread at the end.
-    pub placed: Placed,
 }
 
 impl<R: Reactor> Worker<'_, R> {

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from dbdyno.errors import UsageError
+
 KINDS: Final = ("reads", "writes", "others")
+KINDS_MAX: Final = 1_000
 TOLERANCE: Final = 0.03
 """Share by which mixes of random statements may differ; more with few events."""
 ALMOST: Final = 1e-9
@@ -66,13 +69,23 @@ class Work:
 
 
 def told_apart(labels: Sequence[str], works: Sequence[Work]) -> list[str]:
-    """The label of each run; where runs of one label did different work, with the difference."""
+    """The label of each run; where runs of one label did different work, with the difference.
+
+    Raises:
+        UsageError: there are too many kinds of work, each of which is compared with all.
+    """
     kinds_by_label: dict[str, list[Work]] = {}
     places = []
     for label, work in zip(labels, works, strict=True):
         kinds = kinds_by_label.setdefault(label, [])
         place = next((n for n, kind in enumerate(kinds) if _is_alike(kind, work)), len(kinds))
         kinds[place : place + 1] = [_together(kinds[place], work) if kinds[place:] else work]
+        if len(kinds) > KINDS_MAX:
+            raise UsageError(
+                f"the runs called {label[:60]} did too many kinds of work",
+                wanted=f"runs that differ in options or statements in {KINDS_MAX:,} ways at most",
+                hint="give only the files of a single experiment",
+            )
         places.append(place)
     names = {label: _names(label, kinds) for label, kinds in kinds_by_label.items()}
     return [names[label][place] for label, place in zip(labels, places, strict=True)]

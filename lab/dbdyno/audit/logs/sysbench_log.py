@@ -33,7 +33,7 @@ WRAPPED: Final = re.compile(r"\d{16}")
 """A counter of 0.5 that fell below 0, as after a checkpoint; no rate has so many digits."""
 PART: Final = re.compile(
     r"(tps|qps|eps|reads|writes|response time|lat|err/s|errors|reconn/s|reconnects)"
-    r"\s*(?:\([^)]*\))?:\s*([0-9./]+(?:ms)?)\s*(?:\([^)]*\))?"
+    r"\s*(?:\([^()]*\))?:\s*([0-9./]+(?:ms)?)\s*(?:\([^()]*\))?"
 )
 REPORT: Final = re.compile(r"(?:(?:SQL|OLTP test) statistics|queries performed):$")
 COUNTED: Final = re.compile(rf"([a-z/][a-z/ ]*): +{WHOLE} +\({NUMBER} per sec\.\)$")
@@ -65,6 +65,8 @@ TESTS: Final = {
 """Tests without a database, and lines that only they print."""
 HEAD: Final = re.compile("|".join(one.pattern for one in (STARTED, CONDITION, *TESTS.values())))
 COMMAND: Final = re.compile(r"(?:^|[\s/'\"])sysbench\s+(?P<words>(?:\S+\s+){0,99}?)run(?:\s|$)")
+COMMAND_MAX: Final = 10_000
+"""Signs of a command on several lines."""
 NO_RUN: Final = re.compile(r"\b(?:prepare|prewarm|warm-?up|cleanup|help)\b", re.IGNORECASE)
 OF_SERVER: Final = re.compile(
     r"db-driver|(?:my|pg)sql-(?:host|port|socket|db|storage-engine|table-engine)"
@@ -130,9 +132,14 @@ class ScriptCommands:
         self._begun = ""
 
     def read(self, text: str) -> None:
-        """Look at a line of another program."""
+        """Look at a line of another program; a command on several lines is searched as a whole."""
         text = f"{self._begun} {text}".strip() if self._begun else text
-        self._begun = text[:-1] if text.endswith("\\") and "sysbench" in text else ""
+        is_begun = text.endswith("\\") and "sysbench" in text and len(text) <= COMMAND_MAX
+        self._begun = text[:-1] if is_begun else ""
+        if not is_begun:
+            self._look(text)
+
+    def _look(self, text: str) -> None:
         if match := COMMAND.search(text):
             self._command = command_of(match["words"].split())
         elif not NO_RUN.search(text):
@@ -140,7 +147,8 @@ class ScriptCommands:
 
     def taken(self) -> ScriptCommand:
         """The command of the run that begins; a heading holds for all runs up to the next."""
-        command, self._command = self._command or ScriptCommand(), None
+        self._look(self._begun)
+        command, self._command, self._begun = self._command or ScriptCommand(), None, ""
         return replace(command, test=command.test or self._heading)
 
 
@@ -377,7 +385,8 @@ def _take_head(run: LoggedRun, text: str) -> bool:
     if match := FATAL.match(text):
         run.failure = run.failure or match[1] or match[2] or ""
     elif CONDITION.match(text):
-        run.conditions = [*(run.conditions or []), text]
+        run.conditions = run.conditions or []
+        run.conditions.append(text)
     else:
         run.has_started = run.has_started or bool(STARTED.match(text))
         run.test = run.test or next((name for name, t in TESTS.items() if t.match(text)), "")

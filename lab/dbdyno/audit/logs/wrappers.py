@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 LAYERS_MAX: Final = 8
+LINE_MAX: Final = 4_000
 ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B]|.)?"
     r"|[\x00-\x08\x0e-\x1f\x7f\ufeff]"
@@ -164,8 +165,8 @@ def _decoded(value: str) -> list[str]:
 
 
 def _bare(number: int, line: str) -> LogLine:
-    """A line without colours, times and names in front of it."""
-    text, source, bracket = ESCAPES.sub("", line), "", ""
+    """A line without colours, times and names in front of it; empty if no tool's is so long."""
+    text, source, bracket = ESCAPES.sub("", line) if len(line) <= LINE_MAX else "", "", ""
     for _ in range(LAYERS_MAX):
         match = next(filter(None, (layer.match(text) for layer in LAYERS)), None)
         if match is None:
@@ -183,12 +184,13 @@ def _without_margins(lines: Sequence[LogLine]) -> list[LogLine]:
     """Cut text that stands before lines of the left margin, such as a host's name or `> `."""
     marked = (line.text for line in lines if line.text.endswith(MARGIN_ENDS))
     margins = map(MARGIN.fullmatch, marked)
-    prefixes = sorted({m["prefix"].strip() for m in margins if m} - {""}, key=len, reverse=True)
+    prefixes = {m["prefix"].strip() for m in margins if m} - {""}
     if not prefixes:
         return list(lines)
-    cut = []
+    cut, lengths = [], sorted({len(prefix) for prefix in prefixes}, reverse=True)
     for line in lines:
-        prefix = next((one for one in prefixes if line.text.startswith(one)), "")
+        begins = (line.text[:length] for length in lengths)
+        prefix = next((begin for begin in begins if begin in prefixes), "")
         source = line.source or re.sub(r"^\W+|\W+$", "", prefix)
         text = line.text.removeprefix(prefix).strip().strip("'\"").strip()  # as in a list of YAML
         cut.append(LogLine(line.number, text, source, line.bracket) if prefix else line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from dbdyno.audit.page.columns import (
@@ -179,15 +179,15 @@ def _label_in(caption: str) -> str:
     return label if len(label) <= LABEL_MAX and len(words) <= WORDS_MAX else ""
 
 
-def system_in(captions: Sequence[str], products: Sequence[str]) -> str:
+def system_in(captions: Sequence[str], products: Collection[str]) -> str:
     """The system that captions name: the innermost label, or a product if the page has several."""
     labels = labels_in(captions)
-    several = len(set(products)) > 1
+    several = len(products) > 1
     return next((label for label in labels if several and label in products), "") or next(
         iter(labels), ""
     )
 
 
-def products_in(captions: Sequence[Sequence[str]]) -> list[str]:
+def products_in(captions: Sequence[Sequence[str]]) -> set[str]:
     """Labels of a page that name a product or a version."""
-    return [label for above in captions for label in labels_in(above) if PRODUCT.search(label)]
+    return {label for above in captions for label in labels_in(above) if PRODUCT.search(label)}

@@ -18,12 +18,15 @@ from dbdyno.errors import UsageError
 SPAN_MAX: Final = 200
 """No published table has a cell over more columns or rows."""
 CELLS_MAX: Final = 1_000_000
+COLUMNS_MAX: Final = 500
 RULE: Final = re.compile(r"^[|+]?\s*:?[-=]+:?\s*([|+]\s*:?[-=]+:?\s*)*[|+]?$")
 """Line below a table's heading; with + also above it, between its rows and below them."""
 HEADING: Final = re.compile(r"(#{1,6})\s+(\S.*)")
 BOLD: Final = re.compile(r"(\*\*|__)(?P<text>(?:(?!\1).)+)\1[:：]?")
 CAPTION_MAX: Final = 400
 """Signs of a heading, and of the end of a paragraph that may describe a table."""
+LOOSE_MAX: Final = 20
+"""Lines in bold that may describe the tables of others."""
 BOLD_LEVEL: Final = 7
 """Of a line in bold, below all headings."""
 ANCHOR: Final = re.compile(r"\{#[^{}]*\}\s*$")
@@ -55,7 +58,13 @@ class Grid(NamedTuple):
     captions: tuple[str, ...] = ()
 
     def check(self, source: str) -> None:
-        """Raises UsageError for a row of another length than the heading."""
+        """Raises UsageError for a row of another length than the heading, or without an end."""
+        if len(self.heading) > COLUMNS_MAX:
+            raise UsageError(
+                f"line {self.line} of {source}: a table with {len(self.heading):,} columns",
+                wanted=f"{COLUMNS_MAX} at most",
+                hint="copy the columns that count into a file of their own",
+            )
         for row, line in zip(self.rows, self.lines, strict=True):
             if len(row) != len(self.heading):
                 raise UsageError(
@@ -84,7 +93,7 @@ class Captions:
         if level < BOLD_LEVEL:
             self._loose = []
         elif self._headings and self._headings[-1][0] == BOLD_LEVEL and not self._is_used:
-            self._loose.insert(0, self._headings[-1][1])
+            self._loose = [self._headings[-1][1], *self._loose[: LOOSE_MAX - 1]]
         self._is_used = False
         self._headings = [known for known in self._headings if known[0] < level]
         self._headings.append((level, ANCHOR.sub("", text).strip(" #*_:：")))
@@ -123,7 +132,9 @@ def grids_in(text: str, source: str, is_heading: Callable[[str], bool]) -> list[
     grids = [*_markdown(shown)]
     if re.search(r"<table\b", shown, re.IGNORECASE):
         parser = _Tables(source)
-        parser.feed(shown)
+        # html.parser looks for each end up to the text's: what has none is made to end at a tag's
+        ended = shown.replace("<![", "<!").replace("<!--", "<!")
+        parser.feed(ended[: ended.rfind(">") + 1])
         parser.close()
         grids = sorted([*grids, *parser.tables], key=lambda grid: grid.line)
     return grids or [*_delimited(shown, is_heading)] or [*_cell_a_line(shown, is_heading)]
@@ -131,12 +142,11 @@ def grids_in(text: str, source: str, is_heading: Callable[[str], bool]) -> list[
 
 def _without_comments(text: str) -> str:
     """The text, with only the line ends of its comments."""
-    first, *others = text.split("<!--")
-    kept = [first]
-    for part in others:
-        hidden, end, shown = part.partition("-->")
-        kept.append("\n" * hidden.count("\n") + shown if end else f"<!--{part}")
-    return "".join(kept)
+    kept, place = [], 0
+    while (begin := text.find("<!--", place)) >= 0 and (end := text.find("-->", begin + 4)) >= 0:
+        kept += [text[place:begin], "\n" * text.count("\n", begin, end)]
+        place = end + 3
+    return "".join([*kept, text[place:]])
 
 
 def _grid(rows: Sequence[Sequence[str]], lines: Sequence[int], captions: tuple[str, ...]) -> Grid:

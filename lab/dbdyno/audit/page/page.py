@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
@@ -147,7 +147,9 @@ def _section_of(grid: Grid, parts: Published, shared: set[str]) -> str:
     return ", ".join(reversed(own))[:SHOWN]
 
 
-def published(grid: Grid, mapping: Mapping, source: str, products: Sequence[str] = ()) -> Published:
+def published(
+    grid: Grid, mapping: Mapping, source: str, products: Collection[str] = ()
+) -> Published:
     """The tables of a grid, by system, workload and further setting.
 
     A grid without load levels and without any metric is no table of results and gives no tables.
@@ -162,6 +164,7 @@ def published(grid: Grid, mapping: Mapping, source: str, products: Sequence[str]
         return Published([], [])
     grid.check(source)
     grid = plain(grid)
+    grid.check(source)
     said = said_by(grid.captions, mapping)
     grid, columns = _columns(grid, said, source)
     if not columns:

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -104,15 +106,17 @@ def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> 
     flight are due to the client.
     """
     each: dict[str, _Each] = {}
-    for workload in dict.fromkeys(cell.workload for cell in cells):
+    cells_by_workload: dict[str, list[PublishedCell]] = {}
+    for cell in cells:
+        cells_by_workload.setdefault(cell.workload, []).append(cell)
+    for workload, of_workload in cells_by_workload.items():
         known = statements_of(workload)
         if known is not None:
             each[workload] = _Each(known)
         in_flight = [
             (qps.low * mean.low / 1e3 / cell.threads, qps.high * mean.high / 1e3 / cell.threads)
-            for cell in cells
-            if cell.workload == workload
-            and cell.threads > 0
+            for cell in of_workload
+            if cell.threads > 0
             and TPS not in cell.values
             and (qps := cell.values.get(QPS))
             and (mean := cell.values.get(MEAN))
@@ -133,6 +137,7 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
     flights = [(cell, in_flight) for cell in cells if (in_flight := _in_flight(cell, each))]
     clients = _clients([flight for _, flight in flights])
     seen = [(cell, flight.shared(clients)) for cell, flight in flights]
+    around = _around(seen)
     if clients > 1:
         yield LedgerEntry(
             severity=Severity.NOTE,
@@ -164,7 +169,7 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
     for cell, flight in seen:
         is_inferred = bool(each.get(cell.workload, _Each(0)).rows)
         if judged := _of_flight(
-            cell, flight, seen, most=FAR_ABOVE if is_inferred else ABOVE_OF_MEANS
+            cell, flight, around, most=FAR_ABOVE if is_inferred else ABOVE_OF_MEANS
         ):
             severity, sentence = judged
             yield LedgerEntry(
@@ -179,7 +184,7 @@ def _concurrency(cells: list[PublishedCell], each: Mapping[str, _Each]) -> Itera
 def _of_flight(
     cell: PublishedCell,
     flight: _InFlight,
-    seen: Sequence[tuple[PublishedCell, _InFlight]],
+    around: _Around,
     *,
     most: float,
 ) -> tuple[Severity, Said] | None:
@@ -204,7 +209,7 @@ def _of_flight(
         )
     if flight.high >= BELOW:
         return None
-    if cell.is_mean_said and _is_alone(cell, flight, seen):
+    if cell.is_mean_said and _is_alone(cell, flight, around):
         return Severity.CONTRADICTION, say(
             "throughput and mean latency do not belong to the same run: in this cell only, far "
             "fewer requests were in flight than there are connections ({threads})",
@@ -260,16 +265,36 @@ def _in_flight(cell: PublishedCell, each: Mapping[str, _Each]) -> _InFlight | No
     return _InFlight(rate[0], *(tps * ms / 1e3 / cell.threads for tps, ms in shares))
 
 
-def _is_alone(
-    cell: PublishedCell, flight: _InFlight, seen: Sequence[tuple[PublishedCell, _InFlight]]
-) -> bool:
+@dataclass(frozen=True)
+class _Around:
+    """Facts of all cells with requests in flight, for judging a single cell.
+
+    Attributes:
+        steady: systems with at most two cells that are not as usual, and at least two that are.
+        ends: system, workload and threads of the first and last load levels.
+    """
+
+    steady: frozenset[str]
+    ends: frozenset[tuple[str, str, int]]
+
+
+def _around(seen: Sequence[tuple[PublishedCell, _InFlight]]) -> _Around:
+    every = Counter(cell.system for cell, _ in seen)
+    usual = Counter(cell.system for cell, flight in seen if _is_usual(flight))
+    levels: dict[tuple[str, str], set[int]] = {}
+    for cell, _ in seen:
+        levels.setdefault((cell.system, cell.workload), set()).add(cell.threads)
+    return _Around(
+        frozenset(name for name, cells in usual.items() if cells >= max(2, every[name] - 2)),
+        frozenset((*at, end) for at, of in levels.items() for end in (min(of), max(of))),
+    )
+
+
+def _is_alone(cell: PublishedCell, flight: _InFlight, around: _Around) -> bool:
     """Recognises the system's only cell that contradicts Little's law."""
-    others = [(other, one) for other, one in seen if other.system == cell.system]
-    levels = [other.threads for other, _ in others if other.workload == cell.workload]
-    is_end = cell.threads in (min(levels), max(levels))
-    usual = [one for other, one in others if other is not cell and _is_usual(one)]
+    is_end = (cell.system, cell.workload, cell.threads) in around.ends
     is_far = flight.high < (ALONE_AT_END if is_end else ALONE)
-    return is_far and len(usual) >= 2 and len(usual) >= len(others) - 2
+    return is_far and cell.system in around.steady
 
 
 def _is_usual(flight: _InFlight) -> bool:

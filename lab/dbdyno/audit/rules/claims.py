@@ -122,7 +122,7 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
     if claim.holds in ("average", "peak"):
         return _joint(claim, compared, cells)
     agreeing = [one for one in compared if one.supports(claim)]
-    opposed = [one for one in compared if one not in agreeing]
+    opposed = [one for one in compared if not one.supports(claim)]
     holds = bool(agreeing) if claim.holds == "some" else not opposed
     if not holds and (means := _means(claim, compared)):
         return _headline(

@@ -120,9 +120,8 @@ def _copied(first: _Row, second: _Row, *, say_tails: bool) -> Iterator[LedgerEnt
             arithmetic=_told(first[1], same),
         )
         return
-    tails = [_same_tail(a, b) for a, b in zip(values, others, strict=False)]
-    chance = chance_of([10.0**-TAIL] * len(tails), sum(tails))
-    if say_tails and sum(tails) >= SAME_MIN and chance < CHANCE:
+    tails = [_same_tail(a, b) for a, b in zip(values, others, strict=False)] if say_tails else []
+    if sum(tails) >= SAME_MIN and chance_of([10.0**-TAIL] * len(tails), sum(tails)) < CHANCE:
         yield LedgerEntry(
             severity=Severity.NOTE,
             rule="copies",
@@ -145,11 +144,12 @@ def _same_numbers(first: _Row, second: _Row) -> list[Printed]:
     (_, metric, values), (_, other_metric, others) = first, second
     pairs_of = list(zip(values, others, strict=False))
     same = [one for one, other in pairs_of if one.value == other.value]
+    if metric != other_metric or len(same) < SAME_MIN:
+        return []
     apart = [abs(b.value / a.value - 1) for a, b in pairs_of if a.value != b.value and a.value]
     near = min(NEAR, max(apart, default=NEAR))
     chances = [min(1.0, 1 / (near * int(_digits(one).rstrip("0") or "1"))) for one in values]
-    is_chance = chance_of(chances[: len(others)], len(same)) >= CHANCE
-    return same if metric == other_metric and len(same) >= SAME_MIN and not is_chance else []
+    return same if chance_of(chances[: len(others)], len(same)) < CHANCE else []
 
 
 def _told(metric: str, numbers: Sequence[Printed]) -> Said:
@@ -184,8 +184,7 @@ def _digits_of(cells: Sequence[PublishedCell], first: str, second: str) -> Ledge
                 is_alike = _same_tail(number, its)
             if is_alike:
                 alike.append(say("{one} and {other}", one=number.text, other=its.text))
-    chance = chance_of(chances, len(alike))
-    if len(alike) < ALIKE_MIN or chance >= CHANCE:
+    if len(alike) < ALIKE_MIN or (chance := chance_of(chances, len(alike))) >= CHANCE:
         return None
     return LedgerEntry(
         severity=Severity.OVER_CLAIM,

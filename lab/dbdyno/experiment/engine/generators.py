@@ -194,8 +194,7 @@ def together(
 def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The merged record of all generators, in the form of a single generator's.
 
-    Placements of threads follow each other. Fairness between threads, printed only by the persona,
-    is left out.
+    Fairness between threads, printed only by the persona, is left out.
     """
     slices: dict[tuple[float, str], list[Interval]] = {}
     for record in records:
@@ -209,7 +208,6 @@ def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "generators": len(records),
         "threads": sum(record["threads"] for record in records),
         "connections": sum(record["connections"] for record in records),
-        "placements": [one for record in records for one in record["placements"]],
         "unfinished": sum(record["unfinished"] for record in records),
         "unserved": sum(record["unserved"] for record in records),
         "intervals": [added(slices[key]) for key in sorted(slices)],

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dbdyno import _engine
 from dbdyno.errors import CellError, LoadError, LostError
-from dbdyno.measurement.measurement import EngineFacts, GeneratorFacts, ThreadPlacement
+from dbdyno.measurement.measurement import EngineFacts, GeneratorFacts
 from dbdyno.measurement.parts import Interval, Phase
 
 UNKNOWN_CODE: Final = "unknown"
@@ -70,7 +70,6 @@ def engine_facts(record: Mapping[str, Any]) -> EngineFacts:
         cpu_share_max=record["measured"]["cpu_share_max"],
         distribution=_distribution(record["distribution"]),
         prepared_statements=record["prepared"],
-        placements=tuple(ThreadPlacement(**one) for one in record["placements"]),
         apart=tuple(GeneratorFacts(**one) for one in record.get("apart", ())),
     )
 

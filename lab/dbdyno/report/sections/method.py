@@ -72,7 +72,6 @@ def _seen(measurements: Sequence[Measurement]) -> list[Text]:
             engines=engines,
             distributions=distributions,
         ),
-        *_placements(measurements),
         *certified(measurements),
     ]
 
@@ -84,15 +83,6 @@ def generator_threads(engine: EngineFacts) -> Text:
         return threads
     generators = count(engine.generators, "generator")
     return say("{threads} of {generators}", threads=threads, generators=generators)
-
-
-def _placements(measurements: Sequence[Measurement]) -> list[Text]:
-    """Scheduling policies of the generator's threads, where runs recorded them."""
-    ways = {one.policy for m in measurements for one in m.engine.placements}
-    if not ways:
-        return []
-    placements = listed(sorted(ways), "; ")
-    return [say("Scheduling of the load generator's threads: {placements}.", placements=placements)]
 
 
 SATURATED: Final = Sentence(

@@ -16,18 +16,21 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final, Never, Self
 
+from dbdyno.budget import within
 from dbdyno.errors import ProvisionError
 from dbdyno.servers.programs.places import make_open
 
 UNPACKED_BYTES_MAX: Final = 8 * 1024**3
 MEMBERS_MAX: Final = 200_000
 DEPTH_MAX: Final = 100
+TIMES: Final = 10
+"""Of the CPU time of a reader: gigabytes are unpacked."""
 LINK_BYTES_MAX: Final = 4096
 HEADER_BYTES_MAX: Final = 1 << 14
 """Limit of a member's extended header, which holds a long name: it is read at once."""
@@ -68,23 +71,7 @@ def unpack(archive: Path, layout: Layout, target: Path) -> None:
     Raises:
         ProvisionError: no such member, a damaged archive, or an unsafe member.
     """
-    try:
-        taking = _Taking(layout, target)
-        if not zipfile.is_zipfile(archive):
-            with archive.open("rb") as opened:
-                _take_tar(opened, taking)
-        else:
-            with zipfile.ZipFile(archive) as outer:
-                if not layout.member:
-                    _take_zip(outer, taking)
-                elif layout.member in outer.namelist():
-                    with outer.open(layout.member) as inner:
-                        _take_tar(inner, taking)
-                else:
-                    raise ProvisionError(f"{archive.name} holds no {layout.member}")
-        taking.make_links()
-    except DAMAGED as error:
-        raise ProvisionError(f"{archive.name} cannot be unpacked: {error}") from error
+    _unpack(archive.name, layout, target, lambda taking: _take(archive, taking))
     if not any(target.iterdir()):
         raise ProvisionError(f"{archive.name} holds nothing in its folder {layout.inside!r}")
 
@@ -97,14 +84,43 @@ def unpack_streams(
     Raises:
         ProvisionError: `name` holds a damaged archive, or an unsafe member.
     """
-    taking = _Taking(layout, target)
-    try:
+
+    def take(taking: _Taking) -> None:
         for stream in streams:
             with stream as opened:
                 _take_tar(opened, taking)
-        taking.make_links()
-    except DAMAGED as error:
-        raise ProvisionError(f"{name} cannot be unpacked: {error}") from error
+
+    _unpack(name, layout, target, take)
+
+
+def _unpack(name: str, layout: Layout, target: Path, take: Callable[[_Taking], None]) -> None:
+    """Take the members of an archive, then make its links, within limits of time and memory."""
+
+    def work() -> None:
+        taking = _Taking(layout, target)
+        try:
+            take(taking)
+            taking.make_links()
+        except DAMAGED as error:
+            raise ProvisionError(f"{name} cannot be unpacked: {error}") from error
+
+    within(name, work, ProvisionError, TIMES)
+
+
+def _take(archive: Path, taking: _Taking) -> None:
+    if not zipfile.is_zipfile(archive):
+        with archive.open("rb") as opened:
+            _take_tar(opened, taking)
+        return
+    with zipfile.ZipFile(archive) as outer:
+        member = taking.layout.member
+        if not member:
+            _take_zip(outer, taking)
+        elif member in outer.namelist():
+            with outer.open(member) as inner:
+                _take_tar(inner, taking)
+        else:
+            raise ProvisionError(f"{archive.name} holds no {member}")
 
 
 @dataclass
@@ -117,17 +133,16 @@ class _Taking:
     taken_bytes: int = 0
     links: list[tuple[Path, str]] = field(default_factory=list)
 
-    def place_of(self, name: str, size: int) -> Path | None:
-        """Target path of a member, None to skip it; refuses unsafe names and endless archives."""
+    def place_of(self, name: str) -> Path | None:
+        """Target path of a member, None to skip it; refuses unsafe names."""
         inner = _within(_safe_name(name), self.layout.inside)
         if inner is None or _matches(inner, self.layout.left_out):
             return None
-        self.count(name, size)
         return self.target / inner
 
     def count(self, name: str, size: int) -> None:
-        """Count a member and its bytes; refuses endless archives."""
-        self.members, self.taken_bytes = self.members + 1, self.taken_bytes + size
+        """Count a member before it is read, also to be skipped; refuses endless archives."""
+        self.members, self.taken_bytes = self.members + 1, self.taken_bytes + max(0, size)
         if self.taken_bytes > UNPACKED_BYTES_MAX:
             raise _unsafe(name, f"the archive is larger than {UNPACKED_BYTES_MAX} bytes")
         if self.members > MEMBERS_MAX:
@@ -187,7 +202,8 @@ def _check_inside(folder: Path, path: Path) -> None:
 
 def _take_zip(archive: zipfile.ZipFile, taking: _Taking) -> None:
     for item in archive.infolist():
-        place = taking.place_of(item.filename, item.file_size)
+        taking.count(item.filename, item.file_size)
+        place = taking.place_of(item.filename)
         if place is None:
             continue
         mode = item.external_attr >> 16
@@ -203,7 +219,10 @@ def _take_zip(archive: zipfile.ZipFile, taking: _Taking) -> None:
 
 
 class _Member(tarfile.TarInfo):
-    """A member with a bounded extended header: reading takes the square of its length."""
+    """A member with a bounded extended header: reading takes the square of its length.
+
+    A sparse file's map has no bound in any of its four forms, and no server's program is sparse.
+    """
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -213,11 +232,17 @@ class _Member(tarfile.TarInfo):
             raise _unsafe(member.name, f"it has a header of more than {HEADER_BYTES_MAX} bytes")
         return member
 
+    def _refuse(self, *_: object) -> Never:
+        raise _unsafe(self.name, "it is a sparse file")
+
+    _proc_sparse = _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse
+
 
 def _take_tar(opened: IO[bytes], taking: _Taking) -> None:
     with tarfile.open(fileobj=opened, mode="r|*", tarinfo=_Member) as archive:
         for item in archive:
-            place = taking.place_of(item.name, item.size)
+            taking.count(item.name, item.size)
+            place = taking.place_of(item.name)
             if place is None:
                 continue
             if item.isdir():
@@ -244,7 +269,7 @@ def _take_file(
 
 def _take_twin(item: tarfile.TarInfo, place: Path, taking: _Taking) -> None:
     """Copy the earlier file of a hard link, so that each name is a file of its own."""
-    first = taking.place_of(item.linkname, 0)
+    first = taking.place_of(item.linkname)
     if first is None or not first.is_file():
         raise _unsafe(item.name, f"it is a second name of {item.linkname!r}, which was not taken")
     taking.count(item.name, first.stat().st_size)

@@ -3,10 +3,8 @@
 use crate::support::{
     end_s, errors, go, histogram, in_a_quiet_moment, merged, reactors, server, spec, total,
 };
-use dbdyno_core::placement::Placed;
-use dbdyno_core::reference::{Fail, Malformed, Reference, Script, Service, Stall};
+use dbdyno_core::reference::{Fail, Malformed, Script, Service, Stall};
 use dbdyno_core::run::run;
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -266,34 +264,4 @@ fn the_begin_of_the_load_is_told_before_the_first_statement_if_asked_for() {
         assert_eq!(told[0], (asked, asked));
         assert_eq!(told.len(), record.unwrap().intervals.len() + usize::from(asked));
     }
-}
-
-/// Placement of the engine's threads, from the record.
-fn placed(server: &Reference, changes: &Value) -> Vec<Placed> {
-    go(server, "oltp_point_select", changes).placements
-}
-
-#[test]
-fn a_record_tells_how_each_thread_was_placed() {
-    let server = server(Script::default());
-    let asked = |connections: u32| json!({"connections": connections, "threads": 2, "events": 30, "window_s": 0});
-    let told = |policy| Placed { policy, refused: "" };
-    assert_eq!(placed(&server, &asked(3)), [told("batch"); 2]);
-    assert_eq!(placed(&server, &asked(1)), [told("normal")], "nothing to wait for");
-    let mut scheduled = asked(3);
-    scheduled["rate_per_s"] = json!(1e6);
-    assert_eq!(placed(&server, &scheduled), [told("normal"); 2], "threads that must be on time");
-}
-
-/// Root, an ordinary user and a container without capabilities are placed alike.
-#[test]
-fn a_placement_needs_no_privilege() {
-    let server = server(Script::default());
-    let told = std::thread::spawn(move || {
-        let none = CapabilitySet::empty();
-        let own = CapabilitySets { effective: none, permitted: none, inheritable: none };
-        set_capabilities(None, own).unwrap();
-        placed(&server, &json!({"events": 30, "window_s": 0, "connections": 2}))
-    });
-    assert_eq!(told.join().unwrap(), [Placed { policy: "batch", refused: "" }]);
 }

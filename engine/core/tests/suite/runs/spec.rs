@@ -84,11 +84,11 @@ fn a_spec_is_shown_without_its_password() {
 }
 
 #[test]
-fn few_engine_threads_are_enough() {
+fn engine_threads_follow_connections_rate_and_cores() {
     let threads = |changes: Value, cores| read(changes).unwrap().engine_threads(cores);
     assert_eq!(threads(json!({"connections": 1}), 2), 1);
-    assert_eq!(threads(json!({"connections": 2}), 2), 1);
-    assert_eq!(threads(json!({"connections": 1000}), 64), 8);
+    assert_eq!(threads(json!({"connections": 64}), 2), 8);
+    assert_eq!(threads(json!({"connections": 1000}), 256), 16);
     assert_eq!(threads(json!({"connections": 2, "threads": 7}), 64), 2);
     // Each thread that waits for a schedule wakes up with every event of it.
     assert_eq!(threads(json!({"connections": 1000, "rate_per_s": 1000}), 64), 1);

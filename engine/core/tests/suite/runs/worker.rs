@@ -2,7 +2,6 @@
 
 use dbdyno_core::driver::Driver;
 use dbdyno_core::error::CONNECTION_LOST;
-use dbdyno_core::placement;
 use dbdyno_core::random::{Distribution, Random};
 use dbdyno_core::reactor::{Epoll, OpenReactor, Uring, io_uring_is_allowed};
 use dbdyno_core::record::interval::Interval;
@@ -69,8 +68,7 @@ fn load<R: OpenReactor>(
         control: &control,
     };
     let reactor = R::open(sockets, MAX_WAIT).unwrap();
-    let placed = placement::NORMAL;
-    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect, placed };
+    let parts = Parts { reactor, connections, recorder, orders, pacing, reconnect };
     let end = Worker::new(parts).drive();
     (end, intervals.iter().map(|(_, interval)| interval).collect())
 }

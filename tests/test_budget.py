@@ -300,6 +300,7 @@ READERS: Final[dict[Read, dict[str, Make]]] = {
     },
     audits: {
         "rows": repeated("%,A,1.5,2.5\n", CSV, "9999999,A,3,4\n"),
+        "rows of two systems": repeated("%,A,100%.5,2.51\n%,B,100%.5,2.52\n", CSV),
         "repeats of a cell": repeated("8,A,1.%,2.5\n", CSV),
     },
     claims: {

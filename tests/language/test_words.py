@@ -94,3 +94,9 @@ def test_nouns_copies_and_pickles_keep_what_was_said():
         assert translated(kept.more[1], DOUBLE) == "plain"
     assert noun.model_dump_json() == '{"text":"void","more":["void","plain"]}'
     assert Noun.model_validate_json(noun.model_dump_json()).text == "void"
+
+
+def test_a_long_list_is_translated_as_a_short_list() -> None:
+    numbers = list(map(str, range(5_000)))
+    chinese = translated(listed(numbers), {"{first}, {rest}": "{first}、{rest}"})
+    assert chinese == "、".join(numbers)

@@ -128,14 +128,18 @@ def capital(clause: str) -> Said:
 def listed(parts: Iterable[str], sign: str = ", ") -> Said:
     """Join parts by `sign`; each part is translated on its own.
 
+    Neighbours are joined in pairs, then pairs, so that long lists take neither depth nor memory.
+
     Args:
         sign: the separator, a key of `LISTS`.
     """
-    whole: Said | None = None
-    for part in parts:
-        pair = {"first": whole, "rest": part}
-        whole = name(part) if whole is None else Said(f"{{first}}{sign}{{rest}}", pair)
-    return name("") if whole is None else whole
+    joined = [name(part) for part in parts] or [name("")]
+    while len(joined) > 1:
+        pairs = zip(joined[::2], joined[1::2], strict=False)
+        last = joined[-1:] if len(joined) % 2 else []
+        values = ({"first": first, "rest": rest} for first, rest in pairs)
+        joined = [*(Said(f"{{first}}{sign}{{rest}}", one) for one in values), *last]
+    return joined[0]
 
 
 def clauses(parts: Iterable[str]) -> Said:

@@ -40,6 +40,8 @@ SAME_MIN: Final = 2
 ALIKE_MIN: Final = 3
 """Least number of agreeing cells for an entry."""
 CHANCE: Final = 1e-6
+NEGLIGIBLE: Final = 1e-30
+"""A chance that is left out, so that long rows take linear time."""
 SHOWN: Final = 4
 
 
@@ -227,12 +229,17 @@ def _round(first: Printed, second: Printed) -> bool:
 
 def chance_of(chances: Sequence[float], alike: int) -> float:
     """Probability of at least so many of independent events, each with its chance."""
-    so_many = [1.0]
+    first, so_many = 0, [1.0]  # the chance of exactly `first` events, of one more, and so on
     for chance in chances:
         stays = [*((1 - chance) * one for one in so_many), 0.0]
         grows = [0.0, *(chance * one for one in so_many)]
         so_many = [a + b for a, b in zip(stays, grows, strict=True)]
-    return sum(so_many[alike:])
+        while so_many[-1] < NEGLIGIBLE:
+            so_many.pop()
+        while so_many[0] < NEGLIGIBLE:
+            so_many.pop(0)
+            first += 1
+    return sum(so_many[max(0, alike - first) :])
 
 
 def _title(table: PublishedTable) -> str:

@@ -191,8 +191,12 @@ def test_a_login_is_tried_until_the_server_is_up_but_a_refusal_is_final(client):
 
 @pytest.mark.parametrize("driver", [MYSQL, PGSQL])
 def test_nobody_listening_is_not_ready(driver, tmp_path):
-    endpoint = Endpoint("127.0.0.1", 1, tmp_path / "my.sock")
-    assert Client("fast", driver, endpoint, WHO).try_login() is False
+    made = Client("fast", driver, Endpoint("127.0.0.1", 1, tmp_path / "my.sock"), WHO)
+    assert made.try_login() is False
+    with pytest.raises(ServerError, match="fast: the server opened no session") as caught:
+        made.login()
+    assert (caught.value.found or "").startswith("no connection: No such file")
+    assert "starting the server" in (caught.value.hint or "")
 
 
 def test_a_file_of_authorities_that_is_not_there_is_named(tmp_path):

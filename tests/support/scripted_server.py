@@ -3,6 +3,8 @@
 import subprocess
 from contextlib import contextmanager
 
+from dbdyno.errors import ServerError
+
 
 @contextmanager
 def scripted():
@@ -33,6 +35,10 @@ class FakeClient:
 
     def try_login(self):
         return self.ready
+
+    def login(self):
+        if not self.ready:
+            raise ServerError(f"{self.label}: the server opened no session")
 
     def ask(self, sql, shown_as=""):
         self.asked.append((self.database, sql))

@@ -82,13 +82,13 @@ class Client:
     def try_login(self) -> bool:
         """Test whether a login works now; ServerError if the server refuses us for good."""
         with self._lock:
-            try:
-                self._connected()
-            except SessionError as error:
-                if error.args[2] in {ABSENT, LATE}:
-                    return False
-                raise self._failed("refused the login", error) from error
-        return True
+            return self._trouble() is None
+
+    def login(self) -> None:
+        """Log in if needed; ServerError if no session opens."""
+        with self._lock:
+            if (error := self._trouble()) is not None:
+                raise self._failed("opened no session", error) from error
 
     def ask(self, sql: str, shown_as: str = "") -> list[tuple[str, ...]]:
         """Run a statement: rows with every value as text, NULL as an empty text.
@@ -127,6 +127,16 @@ class Client:
             self._drop()
         finally:
             self._lock.release()
+
+    def _trouble(self) -> SessionError | None:
+        """Log in if needed: the error if another try may succeed, ServerError for any other."""
+        try:
+            self._connected()
+        except SessionError as error:
+            if error.args[2] in {ABSENT, LATE}:
+                return error
+            raise self._failed("refused the login", error) from error
+        return None
 
     def _ask_twice(self, sql: str) -> list[tuple[str, ...]]:
         """Rows of a statement, which is sent once more if the connection was lost."""

@@ -51,8 +51,8 @@ def test_two_servers_are_asked_as_one(server):
 
 
 def test_one_that_is_silent_is_named(server, clients):
-    clients["b"].ready = False
-    with pytest.raises(ServerError, match="tidb: nobody answers at b:2"):
+    clients["b"].ready, clients["b"].label = False, "tidb (b:2)"
+    with pytest.raises(ServerError, match=r"tidb \(b:2\): the server opened no session"):
         server.login()
     assert not server.alive()
 

@@ -87,12 +87,25 @@ def test_it_logs_in_through_the_socket_when_there_is_one(client):
 
 
 def test_only_a_server_of_somebody_else_has_to_show_who_it_is():
-    assert transport(NEAR) == {"trust": "ours"}
-    tls = Encryption("verify_ca", Path("/ca.pem"))
-    theirs = EndpointReference("u", (("db1", 3306), ("db2", 3306)), "d", tls).endpoint
-    for endpoint in (theirs, *theirs.others):
-        fields = {"tls": {"mode": "verify_ca", "ca": "/ca.pem"}, "trust": "local"}
-        assert transport(endpoint) == fields
+    assert transport(NEAR) == {"trust": "any"}
+    disabled = {"mode": "disabled", "ca": None}
+    for chosen, fields in [
+        (
+            Encryption("verify_ca", Path("/ca.pem")),
+            {"tls": {"mode": "verify_ca", "ca": "/ca.pem"}, "server_key": None, "trust": "local"},
+        ),
+        (
+            Encryption("disabled", key=Path("/key.pem")),
+            {"tls": disabled, "server_key": "/key.pem", "trust": "local"},
+        ),
+        (
+            Encryption("disabled", takes_any_key=True),
+            {"tls": disabled, "server_key": None, "trust": "any"},
+        ),
+    ]:
+        theirs = EndpointReference("u", (("db1", 3306), ("db2", 3306)), "d", chosen).endpoint
+        for endpoint in (theirs, *theirs.others):
+            assert transport(endpoint) == fields
 
 
 def test_orders_follow_each_login(client):

@@ -104,6 +104,16 @@ ONE = EndpointReference("bench", (("db1", 3306),), "sbtest")
             ),
         ),
         ("mysql://u@h/d?ssl-mode=DISABLED", EndpointReference("u", (("h", 3306),), "d")),
+        (
+            "mysql://u@h/d?server-public-key-path=/etc/key.pem",
+            EndpointReference(
+                "u", (("h", 3306),), "d", Encryption("disabled", key=Path("/etc/key.pem"))
+            ),
+        ),
+        (
+            "mysql://u@h/d?get-server-public-key=true",
+            EndpointReference("u", (("h", 3306),), "d", Encryption("disabled", takes_any_key=True)),
+        ),
         ("postgres://u@h/d", EndpointReference("u", (("h", 5432),), "d", driver="pgsql")),
         (
             "postgresql://u@a:1,b/d?sslmode=verify-full&sslrootcert=/ca.pem",
@@ -134,12 +144,19 @@ def test_a_reference_says_who_where_and_what(reference, wanted, monkeypatch):
         ("mysql://bench@db1/a?ssl=1", "'ssl=1' is not what an endpoint takes"),
         ("mysql://bench@db1/a?ssl-mode=VERIFY_CA", "VERIFY_CA lacks ssl-ca"),
         ("mysql://bench@db1/a?ssl-mode=REQUIRED&ssl-ca=ca.pem", "from the root on"),
+        ("mysql://bench@db1/a?server-public-key-path=key.pem", "from the root on"),
+        ("mysql://bench@db1/a?get-server-public-key", "is not what an endpoint takes"),
+        (
+            "mysql://bench@db1/a?ssl-mode=REQUIRED&get-server-public-key=true",
+            "more than once how the password is encrypted",
+        ),
         ("mariadb://bench@db1/sbtest", "mariadb:// is no endpoint"),
         ("mysql://bench:hunter@2:x/y@db1/sbtest", "holds a password"),
         ("postgres://db1/sbtest", "lacks a user"),
         ("postgresql://bench:hunter@db1/sbtest", "holds a password"),
         ("postgresql://bench@db1/a?ssl-mode=REQUIRED", "is not what an endpoint takes"),
         ("postgresql://bench@db1/a?sslmode=verify-full", "verify-full lacks sslrootcert"),
+        ("postgresql://bench@db1/a?server-public-key-path=/k.pem", "is not what an endpoint takes"),
     ],
 )
 def test_a_mistake_is_reported_with_the_form_and_no_password(reference, message):

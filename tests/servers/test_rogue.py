@@ -1,5 +1,6 @@
 """Whatever stands at an endpoint: no password in the clear, an error in words, and an end."""
 
+import re
 import ssl
 import struct
 import time
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from dbdyno import _engine
 from dbdyno.errors import ServerError
@@ -22,6 +24,8 @@ from support.certificates import Authority
 from support.rogue_server import (
     MODES,
     PLENTY,
+    opened,
+    pem_of,
     postgres_asks_for,
     postgres_in_tls,
     postgres_message,
@@ -46,8 +50,12 @@ def impatient(monkeypatch):
     monkeypatch.setattr(Client, "answer_s_max", PATIENCE_S)
 
 
-def theirs_at(port, encryption=None):
-    return Endpoint("127.0.0.1", port, None, encryption=encryption, is_foreign=True)
+HERE, ELSEWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 - nobody listens there
+"""Loopback is trusted. The other address leads there too, and is met as a machine of somebody else."""
+
+
+def theirs_at(port, encryption=None, host=ELSEWHERE):
+    return Endpoint(host, port, None, encryption=encryption, is_foreign=True)
 
 
 def refused_by_the_lab(server):
@@ -92,40 +100,51 @@ def context(authority):
     return made
 
 
-@pytest.fixture
-def elsewhere(monkeypatch):
-    """Loopback is trusted; the rogue is to be met as one on another machine is."""
-
-    def trust(endpoint):
-        assert endpoint.is_foreign
-        return "nobody"
-
-    monkeypatch.setattr(client, "trust", trust)
-
-
-def met(talk, encryption=None, server=EndpointServer):
+def met(talk, encryption=None, server=EndpointServer, host=ELSEWHERE):
     """Errors of both planes, and what the server was told."""
     with rogue(talk) as (port, heard):
-        theirs = server("theirs", theirs_at(port, encryption), WHO, "sbtest")
+        theirs = server("theirs", theirs_at(port, encryption, host), WHO, "sbtest")
         errors = [str(refused_by_the_lab(theirs)), refused_by_the_load(theirs)]
     return errors, bytes(heard)
 
 
 COLD = [with_a_cold_cache, switching_to_a_cold_cache]
+KEY_REQUEST, SEALED = rb"\1\0\0[\3\5]\2", rb"\0\1\0[\3\5]"
+"""A packet that asks for the server's key; the head of a password sealed with 2048 bits."""
 
 
-@pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize("talk", COLD)
 def test_no_key_of_a_server_that_is_not_verified_seals_the_password(talk):
     errors, heard = met(talk)
     assert SECRET.encode() not in heard
-    assert b"\1\0\0\3\2" not in heard  # its key is not even asked for
+    assert not re.search(KEY_REQUEST, heard)
     for error in errors:
         assert "not verified and asks for the whole password" in error
         assert "VERIFY_CA" in error
 
 
-@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("talk", COLD)
+def test_the_password_is_sealed_for_the_key_in_the_users_file_alone(talk, tmp_path):
+    owner = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    file = tmp_path / "public_key.pem"
+    file.write_bytes(pem_of(owner))
+    errors, heard = met(talk, Encryption("disabled", key=file))
+    assert SECRET.encode() not in heard
+    assert not re.search(KEY_REQUEST, heard)
+    sealed = [heard[head.end() :][:256] for head in re.finditer(SEALED, heard)]
+    assert [opened(owner, text) for text in sealed] == [SECRET.encode() + b"\0"] * len(errors)
+    file.write_bytes(b"no key")
+    with rogue(talk) as (port, heard):
+        theirs = EndpointServer("theirs", theirs_at(port, Encryption("disabled", key=file)), WHO, "")
+        assert "wanted the server's public key in" in str(refused_by_the_lab(theirs))
+    assert not heard
+
+
+def test_a_user_may_have_the_password_sealed_with_the_key_that_the_server_sends():
+    _, heard = met(with_a_cold_cache, Encryption("disabled", takes_any_key=True))
+    assert heard.count(SECRET.encode()) >= 2
+
+
 def test_tls_with_any_certificate_carries_no_whole_password(context):
     errors, heard = met(with_a_cold_cache_in_tls(context), Encryption("required"))
     assert SECRET.encode() not in heard
@@ -133,7 +152,6 @@ def test_tls_with_any_certificate_carries_no_whole_password(context):
         assert "not verified and asks for the whole password" in error
 
 
-@pytest.mark.usefixtures("elsewhere")
 def test_a_verified_server_gets_the_password_that_it_needs(context, authority):
     encryption = Encryption("verify_ca", authority.ca)
     _, heard = met(with_a_cold_cache_in_tls(context), encryption)
@@ -142,7 +160,7 @@ def test_a_verified_server_gets_the_password_that_it_needs(context, authority):
 
 @pytest.mark.parametrize("talk", COLD)
 def test_a_server_on_this_machine_gets_the_password_that_it_needs(talk):
-    _, heard = met(talk)
+    _, heard = met(talk, host=HERE)
     assert heard.count(SECRET.encode()) >= 2
 
 
@@ -206,7 +224,6 @@ def test_a_rogue_postgres_gets_no_password_in_the_clear(mode):
         assert "a server that asks for the password in the clear" in str(error)
 
 
-@pytest.mark.usefixtures("elsewhere")
 def test_over_tls_a_postgres_gets_the_password_in_the_clear_only_if_verified(context, authority):
     talk = postgres_in_tls(context, postgres_asks_for(3))
     errors, heard = met(talk, Encryption("required"), PostgresEndpointServer)

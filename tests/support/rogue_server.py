@@ -162,16 +162,25 @@ SALT = b"saltsalt" + b"s" * 12
 def asks_for_all(caller: Caller) -> None:
     """The whole password, as a server with a cold cache does; sealed with a key of its own."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    form = serialization.PublicFormat.SubjectPublicKeyInfo
     caller.send(b"\x01\x04")
     if caller.take() != b"\x02":
         caller.send(REFUSAL)
         return
-    caller.send(b"\x01" + key.public_key().public_bytes(serialization.Encoding.PEM, form))
-    way = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
-    mixed = key.decrypt(caller.take(), way)
-    caller.heard += bytes(a ^ SALT[n % len(SALT)] for n, a in enumerate(mixed))
+    caller.send(b"\x01" + pem_of(key))
+    caller.heard += opened(key, caller.take())
     caller.send(REFUSAL)
+
+
+def pem_of(key: rsa.RSAPrivateKey) -> bytes:
+    """The public part of a server's key."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, form)
+
+
+def opened(key: rsa.RSAPrivateKey, sealed: bytes) -> bytes:
+    """The password in a packet for the owner of this key, with the zero at its end."""
+    way = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
+    return bytes(a ^ SALT[n % len(SALT)] for n, a in enumerate(key.decrypt(sealed, way)))
 
 
 def with_a_cold_cache(caller: Caller) -> None:

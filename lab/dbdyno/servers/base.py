@@ -34,16 +34,20 @@ DIGITS_MAX: Final = 25
 
 @dataclass(frozen=True)
 class Encryption:
-    """TLS to a foreign server, in the words of MySQL's own clients.
+    """TLS to a foreign server, or encryption of the password alone, as MySQL's own clients have it.
 
     Attributes:
-        mode: ``required`` (any certificate), ``verify_ca`` (signed by an authority of `ca`) or
-            ``verify_identity`` (and issued for the host).
+        mode: ``disabled``, ``required`` (any certificate), ``verify_ca`` (signed by an authority of
+            `ca`) or ``verify_identity`` (and issued for the host).
         ca: file of the authorities' certificates (PEM).
+        key: file of the server's public key (PEM), which encrypts the password without TLS.
+        takes_any_key: without TLS the password is encrypted with the key that the server sends.
     """
 
     mode: str
     ca: Path | None = None
+    key: Path | None = None
+    takes_any_key: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ class Endpoint:
     Attributes:
         socket: the unix socket, if there is one.
         others: further servers that take connections in turn with this server.
-        encryption: TLS, for foreign servers only.
+        encryption: of foreign servers only.
         is_foreign: run by somebody else; it gets the password itself only if its identity is
-            verified or it is on this machine.
+            verified, it is on this machine, or the user accepts any key of it.
     """
 
     host: str

@@ -29,18 +29,19 @@ def trust(endpoint: Endpoint) -> str:
     """Trust in an unverified server, in the engine's words.
 
     Some logins hand the server the password itself. dbdyno's own server may have it anywhere
-    ("ours"), a foreign server only on this machine ("local").
+    ("any"), a foreign server only on this machine ("local"), unless the user accepts any key.
     """
-    return "local" if endpoint.is_foreign else "ours"
+    takes_any_key = endpoint.encryption is not None and endpoint.encryption.takes_any_key
+    return "local" if endpoint.is_foreign and not takes_any_key else "any"
 
 
 def transport(endpoint: Endpoint) -> dict[str, Any]:
-    """Fields of the engine's specs for TLS and trust."""
-    tls = endpoint.encryption
-    return {
-        **({"tls": {"mode": tls.mode, "ca": str(tls.ca) if tls.ca else None}} if tls else {}),
-        "trust": trust(endpoint),
-    }
+    """Fields of the engine's specs for encryption and trust."""
+    fields: dict[str, Any] = {"trust": trust(endpoint)}
+    if (chosen := endpoint.encryption) is not None:
+        fields["tls"] = {"mode": chosen.mode, "ca": str(chosen.ca) if chosen.ca else None}
+        fields["server_key"] = str(chosen.key) if chosen.key else None
+    return fields
 
 
 class Client:

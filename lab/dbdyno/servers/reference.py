@@ -90,7 +90,8 @@ class EndpointProtocol:
         form: the reference's syntax.
         password_variable: environment variable from which the product's clients take the password.
         encryption, authorities: names of its options for TLS and for the authorities' file.
-        modes: mode of `Encryption` by value of the TLS option; `off` is the value for no TLS.
+        modes: mode of `Encryption` by value of the TLS option, the default first.
+        of_key: names of its options for the server's key.
     """
 
     form: str
@@ -99,9 +100,12 @@ class EndpointProtocol:
     encryption: str
     authorities: str
     modes: Mapping[str, str]
-    off: str
+    of_key: tuple[str, ...] = ()
 
 
+OFF: Final = "disabled"
+KEY_FILE: Final = "server-public-key-path"
+ANY_KEY: Final = "get-server-public-key"
 PROTOCOLS: Final[Mapping[str, EndpointProtocol]] = {
     MYSQL: EndpointProtocol(
         form="mysql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?ssl-mode=MODE]",
@@ -109,8 +113,8 @@ PROTOCOLS: Final[Mapping[str, EndpointProtocol]] = {
         password_variable="MYSQL_PWD",  # noqa: S106 - a variable's name
         encryption="ssl-mode",
         authorities="ssl-ca",
-        modes={mode.upper(): mode for mode in ("required", "verify_ca", "verify_identity")},
-        off="DISABLED",
+        modes={mode.upper(): mode for mode in (OFF, "required", "verify_ca", "verify_identity")},
+        of_key=(KEY_FILE, ANY_KEY),
     ),
     PGSQL: EndpointProtocol(
         form="postgresql://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=MODE]",
@@ -119,11 +123,11 @@ PROTOCOLS: Final[Mapping[str, EndpointProtocol]] = {
         encryption="sslmode",
         authorities="sslrootcert",
         modes={
+            "disable": OFF,
             "require": "required",
             "verify-ca": "verify_ca",
             "verify-full": "verify_identity",
         },
-        off="disable",
     ),
 }
 """By the engine's driver."""
@@ -347,23 +351,32 @@ def _endpoint(text: str) -> EndpointReference:
 def _encryption(query: str, protocol: EndpointProtocol) -> Encryption | None:
     """Parse ``ssl-mode=VERIFY_CA&ssl-ca=/ca.pem``, or the product's own names for it."""
     options = dict(part.partition("=")[::2] for part in query.split("&") if part)
-    typed = options.pop(protocol.encryption, protocol.off)
-    ca = options.pop(protocol.authorities, "")
-    known = {name.lower(): mode for name, mode in protocol.modes.items()}
-    mode = known.get(typed.lower())
-    if options or (mode is None and typed.lower() != protocol.off.lower()):
-        modes = ", ".join(protocol.modes)
-        hint = f"{protocol.encryption} takes {modes}; {protocol.authorities} a file"
+    typed = options.get(protocol.encryption, next(iter(protocol.modes)))
+    mode = {name.lower(): mode for name, mode in protocol.modes.items()}.get(typed.lower())
+    any_key = options.get(ANY_KEY, "false").lower()
+    named = {protocol.encryption, protocol.authorities, *protocol.of_key}
+    if options.keys() - named or mode is None or any_key not in ("true", "false"):
+        hint = f"{protocol.encryption} takes {', '.join(protocol.modes)}; {protocol.authorities}"
+        hint += f" and {KEY_FILE} a file; {ANY_KEY} true" if protocol.of_key else " a file"
         raise _no_endpoint(f"{query!r} is not what an endpoint takes", hint, protocol)
-    if mode is None:
-        return None
-    if ca and not Path(ca).is_absolute():
-        wrong = f"{protocol.authorities}={ca} is not a file's path from the root on"
-        raise _no_endpoint(wrong, None, protocol)
+    ca, key = (
+        _file(name, options.get(name, ""), protocol) for name in (protocol.authorities, KEY_FILE)
+    )
     if mode.startswith("verify") and not ca:
         lacks = f"{typed} lacks {protocol.authorities}, the file of authorities to trust"
         raise _no_endpoint(lacks, None, protocol)
-    return Encryption(mode, Path(ca) if ca else None)
+    chosen = Encryption(mode, ca, key, any_key == "true")
+    if [mode != OFF, key is not None, chosen.takes_any_key].count(True) > 1:
+        twice = f"{query!r} says more than once how the password is encrypted"
+        raise _no_endpoint(twice, f"{KEY_FILE} and {ANY_KEY} are for logins without TLS", protocol)
+    return None if chosen == Encryption(OFF) else chosen
+
+
+def _file(name: str, typed: str, protocol: EndpointProtocol) -> Path | None:
+    if typed and not Path(typed).is_absolute():
+        wrong = f"{name}={typed} is not a file's path from the root on"
+        raise _no_endpoint(wrong, None, protocol)
+    return Path(typed) if typed else None
 
 
 def _address(text: str, protocol: EndpointProtocol) -> tuple[str, int]:

@@ -51,7 +51,7 @@ def test_a_run_is_the_cell_on_the_dataset_with_the_trials_seed():
         "user": "load",
         "password": "p",
         "database": "sbtest",
-        "trust": "ours",
+        "trust": "any",
         "connections": 8,
         "threads": 0,
         "warmup_s": 2.0,

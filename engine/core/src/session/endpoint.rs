@@ -1,9 +1,10 @@
 //! Addresses of servers, logins, and the TLS and compression of sessions.
 
-use std::fmt;
 use std::net::IpAddr;
+use std::{fmt, fs};
 
 use dbdyno_wire::WholePassword;
+use dbdyno_wire::mysql::auth::PublicKey;
 use serde::Deserialize;
 
 use crate::error::Failure;
@@ -60,26 +61,23 @@ impl Endpoint {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// No unverified server gets the password.
-    Nobody,
     /// Only a server on this machine gets the password.
     #[default]
     Local,
     /// A server on this machine, or any server over TLS with any certificate, as for MySQL's own
     /// clients.
     Encrypted,
-    /// Every server gets the password: the author of the spec has started it.
-    Ours,
+    /// Every server gets the password, without TLS encrypted with the key that it sends.
+    Any,
 }
 
 impl Trust {
     /// The form in which an unverified server may have the password, over TLS or without it.
-    pub(super) fn whole_password(self, endpoint: &Endpoint, is_encrypted: bool) -> WholePassword {
+    fn whole_password(self, endpoint: &Endpoint, is_encrypted: bool) -> WholePassword<'static> {
         let is_trusted = match self {
-            Self::Nobody => false,
             Self::Local => endpoint.is_local(),
             Self::Encrypted => is_encrypted || endpoint.is_local(),
-            Self::Ours => true,
+            Self::Any => true,
         };
         match (is_trusted, is_encrypted) {
             (false, _) => WholePassword::Withheld,
@@ -154,34 +152,58 @@ fn plain(field: &str) -> String {
     plain
 }
 
-/// TLS, compression and trust of sessions. The default: no TLS, no compression, trust in servers on
-/// this machine.
+/// TLS, compression and trust of sessions, and the key of a server without TLS. The default: no TLS,
+/// no compression, trust in servers on this machine, no key.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
     pub(super) tls: Option<Tls>,
     pub(super) compression: bool,
     trust: Trust,
+    server_key: Option<PublicKey>,
 }
 
 impl Transport {
-    /// Reads the certificates and keys named in `tls`.
+    /// Reads the certificates and keys named in `tls`, and the file `server_key`.
     ///
     /// # Errors
     /// A certificate, key or name that cannot be used, at stage `connect`.
-    pub fn new(tls: &TlsSpec, compression: bool, trust: Trust) -> Result<Self, Failure> {
+    pub fn new(
+        tls: &TlsSpec,
+        compression: bool,
+        trust: Trust,
+        server_key: Option<&str>,
+    ) -> Result<Self, Failure> {
         let tls = tls.made().map_err(|error| Failure::new("connect", error.to_string()))?;
-        Ok(Self { tls, compression, trust })
+        let server_key = server_key.map(key_in).transpose()?;
+        Ok(Self { tls, compression, trust, server_key })
     }
 
     /// The form in which the server at `endpoint` may have the password over `stream`.
-    pub(super) fn whole_password(&self, endpoint: &Endpoint, stream: &Stream) -> WholePassword {
+    pub(super) fn whole_password(
+        &self,
+        endpoint: &Endpoint,
+        stream: &Stream,
+    ) -> WholePassword<'_> {
         let is_encrypted = stream.link.is_encrypted();
         let is_verified = self.tls.as_ref().is_some_and(|tls| tls.mode.is_verified());
         if stream.socket.socket.is_private() || (is_encrypted && is_verified) {
             return WholePassword::Clear;
         }
-        self.trust.whole_password(endpoint, is_encrypted)
+        match &self.server_key {
+            Some(key) if !is_encrypted => WholePassword::SealedFor(key),
+            _ => self.trust.whole_password(endpoint, is_encrypted),
+        }
     }
+}
+
+/// The public key (PEM) in the file at `path`.
+fn key_in(path: &str) -> Result<PublicKey, Failure> {
+    let failed = |found: &str| {
+        let wanted = format!("wanted the server's public key in {path:?}, found {found}");
+        Failure::new("connect", format!("{wanted}; try a copy of public_key.pem in its data directory"))
+    };
+    let pem = fs::read(path).map_err(|error| failed(&error.to_string()))?;
+    PublicKey::parse(&pem).map_err(|_| failed("no RSA key (PEM)"))
 }
 
 #[cfg(test)]
@@ -236,10 +258,9 @@ mod tests {
         let at = |host: &str| Endpoint::Tcp { host: host.into(), port: 3306 };
         let (here, there) = (at("127.0.0.1"), at("10.0.0.1"));
         for (trust, of_here, of_there) in [
-            (Trust::Nobody, [Withheld, Withheld], [Withheld, Withheld]),
             (Trust::Local, [Sealed, Clear], [Withheld, Withheld]),
             (Trust::Encrypted, [Sealed, Clear], [Withheld, Clear]),
-            (Trust::Ours, [Sealed, Clear], [Sealed, Clear]),
+            (Trust::Any, [Sealed, Clear], [Sealed, Clear]),
         ] {
             let given = |to: &Endpoint| [false, true].map(|tls| trust.whole_password(to, tls));
             assert_eq!((given(&here), given(&there)), (of_here, of_there), "{trust:?}");

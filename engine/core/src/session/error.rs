@@ -111,9 +111,10 @@ impl Problem {
                  user's name: MySQL hides by this which users exist",
             ),
             Self::Login(LoginError::Withheld) => Some(
-                "TLS that verifies the server (ssl-mode VERIFY_CA, with the certificate of its authority), its \
-                 Unix socket, or log in once as this user with the server's own client: from then until it \
-                 restarts it needs the password's hash alone",
+                "TLS that verifies the server (ssl-mode VERIFY_CA, with the certificate of its authority), a \
+                 file of its public key (server-public-key-path), its Unix socket, or log in once as this \
+                 user with the server's own client: from then until it restarts it needs the password's \
+                 hash alone",
             ),
             Self::Login(LoginError::Key) => {
                 Some("TLS, the server's Unix socket, or renew its RSA key pair")

@@ -63,6 +63,9 @@ macro_rules! server_spec {
             /// Trust in the server without verification.
             #[serde(default)]
             pub trust: $crate::session::Trust,
+            /// File of the server's public key (PEM), which encrypts the password without TLS.
+            #[serde(default)]
+            pub server_key: Option<String>,
             $($own)*
         }
 
@@ -77,14 +80,15 @@ macro_rules! server_spec {
                 }
             }
 
-            /// Encryption and compression of sessions.
+            /// Encryption, compression and trust of sessions.
             ///
             /// # Errors
             /// A certificate or key is unusable, at stage `connect`.
             pub fn transport(
                 &self,
             ) -> Result<$crate::session::Transport, $crate::error::Failure> {
-                $crate::session::Transport::new(&self.tls, self.compression, self.trust)
+                let key = self.server_key.as_deref();
+                $crate::session::Transport::new(&self.tls, self.compression, self.trust, key)
             }
         }
     };

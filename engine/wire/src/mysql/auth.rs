@@ -2,9 +2,9 @@
 //!
 //! Both mix a hash of the password with the server's nonce, so the password itself does not travel.
 //! When the server has no hash in its cache, `caching_sha2_password` wants the password once: in
-//! clear over a Unix socket or inside TLS, otherwise encrypted with the server's RSA key. An
-//! impostor has a key, too, and may speak TLS: [`crate::WholePassword`] limits who gets the
-//! password.
+//! clear over a Unix socket or inside TLS, otherwise encrypted with the server's RSA key, which the
+//! server sends, or the client has already. An impostor has a key, too, and may speak TLS:
+//! [`crate::WholePassword`] limits who gets the password.
 
 use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey, rand_core::OsRng};
@@ -68,23 +68,37 @@ fn caching_sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     xor(&once, &mixed)
 }
 
-/// Encrypts a password for the server's public key (PEM), mixed with the nonce.
-///
-/// The padding is drawn from the system's random numbers: it protects the password, and no result
-/// depends on it.
-///
-/// # Errors
-/// [`KeyError`] when the key cannot be read, or is too small for the password.
-pub fn encrypt_password(password: &[u8], nonce: &[u8], pem: &[u8]) -> Result<Vec<u8>, KeyError> {
-    let pem = std::str::from_utf8(pem).map_err(|_| KeyError)?;
-    let key = RsaPublicKey::from_public_key_pem(pem.trim()).map_err(|_| KeyError)?;
-    if nonce.is_empty() {
-        return Err(KeyError);
+/// A server's RSA key, which encrypts passwords for this server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicKey(RsaPublicKey);
+
+impl PublicKey {
+    /// Reads a key (PEM); in MySQL's own file a zero byte follows it.
+    ///
+    /// # Errors
+    /// [`KeyError`] when it cannot be read.
+    pub fn parse(pem: &[u8]) -> Result<Self, KeyError> {
+        let pem = std::str::from_utf8(pem).map_err(|_| KeyError)?;
+        let pem = pem.trim_matches(|end: char| end == '\0' || end.is_whitespace());
+        RsaPublicKey::from_public_key_pem(pem).map(Self).map_err(|_| KeyError)
     }
-    let terminated: Vec<u8> = password.iter().copied().chain([0]).collect();
-    let repeated: Vec<u8> = nonce.iter().copied().cycle().take(terminated.len()).collect();
-    let mixed = xor(&terminated, &repeated);
-    key.encrypt(&mut OsRng, Oaep::new::<Sha1>(), &mixed).map_err(|_| KeyError)
+
+    /// Encrypts a password, mixed with the nonce.
+    ///
+    /// The padding is drawn from the system's random numbers: it protects the password, and no
+    /// result depends on it.
+    ///
+    /// # Errors
+    /// [`KeyError`] when the key is too small for the password.
+    pub fn seal(&self, password: &[u8], nonce: &[u8]) -> Result<Vec<u8>, KeyError> {
+        if nonce.is_empty() {
+            return Err(KeyError);
+        }
+        let terminated: Vec<u8> = password.iter().copied().chain([0]).collect();
+        let repeated: Vec<u8> = nonce.iter().copied().cycle().take(terminated.len()).collect();
+        let mixed = xor(&terminated, &repeated);
+        self.0.encrypt(&mut OsRng, Oaep::new::<Sha1>(), &mixed).map_err(|_| KeyError)
+    }
 }
 
 /// The server's public key cannot encrypt the password.
@@ -136,7 +150,8 @@ mod tests {
         let private = RsaPrivateKey::new_with_exp(&mut OsRng, 1024, &exponent).expect("a key");
         let pem = private.to_public_key().to_public_key_pem(LineEnding::LF).expect("its PEM");
         let password = b"a password longer than the nonce";
-        let sealed = encrypt_password(password, NONCE, pem.as_bytes()).expect("a sealed password");
+        let key = PublicKey::parse(pem.as_bytes()).expect("a key");
+        let sealed = key.seal(password, NONCE).expect("a sealed password");
         let mixed = private.decrypt(Oaep::new::<Sha1>(), &sealed).expect("the mixed password");
         let repeated: Vec<u8> = NONCE.iter().copied().cycle().take(mixed.len()).collect();
         assert_eq!(xor(&mixed, &repeated), b"a password longer than the nonce\0");
@@ -144,7 +159,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_key() {
-        assert_eq!(encrypt_password(b"secret", NONCE, b"no key"), Err(KeyError));
-        assert_eq!(encrypt_password(b"secret", NONCE, &[0xff]), Err(KeyError));
+        assert_eq!(PublicKey::parse(b"no key"), Err(KeyError));
+        assert_eq!(PublicKey::parse(&[0xff]), Err(KeyError));
     }
 }

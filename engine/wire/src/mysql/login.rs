@@ -3,7 +3,7 @@
 //! It handles every turn of a server (another plugin, a cold password cache, a key), so the owner
 //! of the socket only reads and writes packets.
 
-use super::auth::{self, Plugin};
+use super::auth::{self, Plugin, PublicKey};
 use super::handshake::{
     AuthSwitch, Handshake, HandshakeResponse, parse_more_data, write_tls_request,
 };
@@ -24,7 +24,7 @@ pub struct Credentials<'a> {
     /// The database to begin in; may be empty.
     pub database: &'a str,
     /// The form in which the server may have the password itself.
-    pub whole: WholePassword,
+    pub whole: WholePassword<'a>,
 }
 
 /// The next step of a login.
@@ -186,15 +186,19 @@ impl<'a> Login<'a> {
         match (data, whole) {
             ([auth::CACHING_SHA2_FOUND], _) => Ok(Step::Wait),
             (_, WholePassword::Withheld) => Err(LoginError::Withheld),
+            (_, WholePassword::SealedFor(key)) => self.seal(key),
             ([auth::CACHING_SHA2_FULL], WholePassword::Clear) => {
                 Ok(Step::Send(password.bytes().chain([0]).collect()))
             }
             ([auth::CACHING_SHA2_FULL], WholePassword::Sealed) => {
                 Ok(Step::Send(vec![auth::CACHING_SHA2_KEY_REQUEST]))
             }
-            (pem, _) => auth::encrypt_password(password.as_bytes(), &self.nonce, pem)
-                .map(Step::Send)
-                .map_err(|_| LoginError::Key),
+            (pem, _) => self.seal(&PublicKey::parse(pem).map_err(|_| LoginError::Key)?),
         }
+    }
+
+    fn seal(&self, key: &PublicKey) -> Result<Step, LoginError> {
+        let sealed = key.seal(self.credentials.password.as_bytes(), &self.nonce);
+        sealed.map(Step::Send).map_err(|_| LoginError::Key)
     }
 }

@@ -42,7 +42,7 @@ pub struct Login {
     user: String,
     password: String,
     binding: Binding,
-    whole: WholePassword,
+    sends_clear: bool,
     scram: Option<Scram>,
     /// True once the server has accepted the login.
     is_accepted: bool,
@@ -57,12 +57,12 @@ impl Login {
     /// A login with channel binding `binding`. PostgreSQL takes the password itself only in clear,
     /// and gets it only if `whole` is `Clear`.
     #[must_use]
-    pub fn new(user: &str, password: &str, binding: Binding, whole: WholePassword) -> Self {
+    pub fn new(user: &str, password: &str, binding: Binding, whole: WholePassword<'_>) -> Self {
         Self {
             user: user.to_owned(),
             password: password.to_owned(),
             binding,
-            whole,
+            sends_clear: whole == WholePassword::Clear,
             scram: None,
             is_accepted: false,
             server_version: String::new(),
@@ -129,7 +129,7 @@ impl Login {
                 }
                 return Ok(Step::Wait);
             }
-            3 if self.whole != WholePassword::Clear => return Err(LoginError::InTheClear),
+            3 if !self.sends_clear => return Err(LoginError::InTheClear),
             3 => message::password(&mut out, self.password.as_bytes()),
             5 => {
                 let salt = rest.try_into().map_err(|_| LoginError::Message(b'R'))?;

@@ -1,16 +1,17 @@
 //! Opening a session, turn by turn, against greetings and wishes written by the other end.
 
 use dbdyno_wire::WholePassword;
-use dbdyno_wire::mysql::auth::Plugin;
+use dbdyno_wire::mysql::auth::{Plugin, PublicKey};
 use dbdyno_wire::mysql::capability;
 use dbdyno_wire::mysql::handshake::{
     AuthSwitch, Handshake, HandshakeResponse, NONCE_LENGTH, parse_more_data,
 };
 use dbdyno_wire::mysql::login::{self, Credentials, Login, LoginError, Step};
 use dbdyno_wire::mysql::packet::HEADER_LENGTH;
-use rsa::RsaPrivateKey;
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
 use rsa::rand_core::OsRng;
+use rsa::{Oaep, RsaPrivateKey};
+use sha1::Sha1;
 
 const NONCE: &[u8; NONCE_LENGTH] = b"abcdefghijklmnopqrst";
 const OTHER: &[u8; NONCE_LENGTH] = b"01234567890123456789";
@@ -33,11 +34,11 @@ fn payload(write: impl FnOnce(&mut Vec<u8>, &mut u8)) -> Vec<u8> {
     out.split_off(HEADER_LENGTH)
 }
 
-fn credentials(whole: WholePassword) -> Credentials<'static> {
+fn credentials(whole: WholePassword<'_>) -> Credentials<'_> {
     Credentials { user: "bench", password: "secret", database: "sbtest", whole }
 }
 
-fn begun(plugin: Plugin, whole: WholePassword) -> (Login<'static>, u32, Vec<u8>) {
+fn begun(plugin: Plugin, whole: WholePassword<'_>) -> (Login<'_>, u32, Vec<u8>) {
     let greeting = greeting(plugin, capability::SERVER);
     let bytes = payload(|out, sequence| greeting.write(out, sequence));
     assert_eq!(login::greeting(&bytes), Ok(greeting.clone()));
@@ -54,6 +55,13 @@ fn switch(plugin: &str) -> Vec<u8> {
 
 fn more(data: &[u8]) -> Vec<u8> {
     [&[1][..], data].concat()
+}
+
+/// A server's key, and the PEM of its public part.
+fn key() -> (RsaPrivateKey, String) {
+    let key = RsaPrivateKey::new_with_exp(&mut OsRng, 1024, &65_537_u32.into()).expect("a key");
+    let pem = key.to_public_key().to_public_key_pem(LineEnding::LF).expect("its PEM");
+    (key, pem)
 }
 
 #[test]
@@ -129,14 +137,24 @@ fn a_cold_cache_gets_the_whole_password_as_far_as_the_server_is_trusted() {
 
 #[test]
 fn a_server_that_is_not_verified_gets_no_whole_password_even_unasked() {
-    let key = RsaPrivateKey::new_with_exp(&mut OsRng, 1024, &65_537_u32.into()).expect("a key");
-    let pem = key.to_public_key().to_public_key_pem(LineEnding::LF).expect("its PEM");
+    let (_, pem) = key();
     for data in [&[4][..], pem.as_bytes(), b"", b"no key"] {
         for greets_for in [Plugin::CachingSha2, Plugin::NativePassword] {
             let (mut login, ..) = begun(greets_for, WholePassword::Withheld);
             let _ = login.take(&switch("caching_sha2_password"));
             assert_eq!(login.take(&more(data)), Err(LoginError::Withheld));
         }
+    }
+}
+
+#[test]
+fn a_password_is_sealed_for_the_key_at_hand_whatever_key_the_server_sends() {
+    let ((owner, pem), (_, other)) = (key(), key());
+    let known = PublicKey::parse(format!("{pem}\0").as_bytes()).expect("a key as in MySQL's file");
+    for data in [&[4][..], other.as_bytes()] {
+        let (mut login, ..) = begun(Plugin::CachingSha2, WholePassword::SealedFor(&known));
+        let Ok(Step::Send(sealed)) = login.take(&more(data)) else { panic!("no password") };
+        assert!(owner.decrypt(Oaep::new::<Sha1>(), &sealed).is_ok());
     }
 }
 

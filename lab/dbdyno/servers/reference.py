@@ -365,6 +365,11 @@ def _encryption(query: str, protocol: EndpointProtocol) -> Encryption | None:
     if mode.startswith("verify") and not ca:
         lacks = f"{typed} lacks {protocol.authorities}, the file of authorities to trust"
         raise _no_endpoint(lacks, None, protocol)
+    if ca and not mode.startswith("verify"):
+        *_, weaker, stronger = protocol.modes
+        lacks = f"{typed} verifies no certificate, and {protocol.authorities} would change nothing"
+        hint = f"write {protocol.encryption}={weaker} or {protocol.encryption}={stronger}"
+        raise _no_endpoint(lacks, hint, protocol)
     chosen = Encryption(mode, ca, key, any_key == "true")
     if [mode != OFF, key is not None, chosen.takes_any_key].count(True) > 1:
         twice = f"{query!r} says more than once how the password is encrypted"

@@ -254,7 +254,10 @@ def _warn(text: str) -> None:
 
 
 def postgres_transport(values: Values) -> dict[str, Any]:
-    """``--pgsql-sslmode``, with libpq's trusted certificates; Refusal for an unknown mode."""
+    """``--pgsql-sslmode``, with libpq's trusted certificates; Refusal for an unknown mode.
+
+    As with libpq, ``require`` verifies the certificate if there is a file of authorities.
+    """
     ssl_mode = values.text("pgsql-sslmode") or "prefer"
     if ssl_mode not in _SSL_MODES:
         hint = f"  hint: it takes {', '.join(_SSL_MODES)}"
@@ -262,7 +265,8 @@ def postgres_transport(values: Values) -> dict[str, Any]:
     mode = _SSL_MODES[ssl_mode]
     if mode is None:
         return {}
-    if not mode.startswith("verify"):
-        return {"tls": {"mode": mode}}
     usual = os.path.expanduser("~/.postgresql/root.crt")  # noqa: PTH111 - start-up
-    return {"tls": {"mode": mode, "ca": os.environ.get("PGSSLROOTCERT") or usual}}
+    ca = os.environ.get("PGSSLROOTCERT") or usual
+    if mode == "required" and _is_there(ca):
+        mode = "verify_ca"
+    return {"tls": {"mode": mode, "ca": ca} if mode.startswith("verify") else {"mode": mode}}

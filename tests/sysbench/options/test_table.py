@@ -97,6 +97,14 @@ def test_a_postgresql_is_found_as_libpq_finds_it(
     assert spec.get("tls") == tls
 
 
+def test_libpqs_require_verifies_where_there_is_a_file_of_authorities(
+    sysbench, engine, monkeypatch
+):
+    monkeypatch.setenv("PGSSLROOTCERT", __file__)
+    assert sysbench("oltp_read_only --db-driver=pgsql --pgsql-sslmode=require --events=1 run") == 0
+    assert engine.specs[-1]["tls"] == {"mode": "verify_ca", "ca": __file__}
+
+
 def test_a_postgresql_fails_in_the_words_of_libpq(sysbench, engine):
     said = 'duplicate key value violates unique constraint "sbtest1_pkey"'
     engine.failure = {

@@ -155,6 +155,15 @@ def test_the_server_sees_each_way(server: Server, way: str, reactor: str, prepar
     assert (status["Ssl_cipher"] != {""}) == encrypted
 
 
+def test_a_cold_cache_is_filled_with_the_servers_key_or_inside_tls(server: Server) -> None:
+    stranger = {"endpoint": {"host": "0.0.0.0", "port": server.endpoint.port}}  # not loopback's
+    key = str(Path(server.settings()["datadir"]) / "public_key.pem")
+    for way in ({"server_key": key}, {"takes_any_key": True}, REQUIRED):
+        asked(server, "FLUSH PRIVILEGES")
+        assert "asks for the whole password without TLS" in refused(server, **stranger)
+        run(server, **stranger, **way)
+
+
 def test_the_modes_verify_what_they_say(server: Server, authority: Authority) -> None:
     cipher = {"mysql:8.0.15": "DHE-RSA-AES", "mysql:8.0.31": "TLS_AES_"}
     expected = cipher[f"mysql:{server.version()}"]

@@ -13,7 +13,7 @@ import pytest
 from dbdyno._engine import SessionError
 from dbdyno.errors import ServerError
 from dbdyno.servers import client as module
-from dbdyno.servers.base import MYSQL, PGSQL, Credentials, Encryption, Endpoint
+from dbdyno.servers.base import MYSQL, PGSQL, PLAIN, Credentials, Encryption, Endpoint
 from dbdyno.servers.client import Client, transport
 from dbdyno.servers.reference import EndpointReference
 
@@ -87,25 +87,20 @@ def test_it_logs_in_through_the_socket_when_there_is_one(client):
 
 
 def test_only_a_server_of_somebody_else_has_to_show_who_it_is():
-    assert transport(NEAR) == {"trust": "any"}
-    disabled = {"mode": "disabled", "ca": None}
-    for chosen, fields in [
+    plain = {"tls": {"mode": "disabled", "ca": None}, "server_key": None}
+    assert transport(NEAR) == {**plain, "takes_any_key": True}
+    for chosen, changed in [
+        (PLAIN, {}),
         (
             Encryption("verify_ca", Path("/ca.pem")),
-            {"tls": {"mode": "verify_ca", "ca": "/ca.pem"}, "server_key": None, "trust": "local"},
+            {"tls": {"mode": "verify_ca", "ca": "/ca.pem"}},
         ),
-        (
-            Encryption("disabled", key=Path("/key.pem")),
-            {"tls": disabled, "server_key": "/key.pem", "trust": "local"},
-        ),
-        (
-            Encryption("disabled", takes_any_key=True),
-            {"tls": disabled, "server_key": None, "trust": "any"},
-        ),
+        (Encryption(key=Path("/key.pem")), {"server_key": "/key.pem"}),
+        (Encryption(takes_any_key=True), {"takes_any_key": True}),
     ]:
         theirs = EndpointReference("u", (("db1", 3306), ("db2", 3306)), "d", chosen).endpoint
         for endpoint in (theirs, *theirs.others):
-            assert transport(endpoint) == fields
+            assert transport(endpoint) == {**plain, "takes_any_key": False, **changed}
 
 
 def test_orders_follow_each_login(client):

@@ -221,6 +221,13 @@ def postgres_asks_for(kind: int, more: bytes = b"") -> Talk:
     return talk
 
 
+def postgres_with_a_clear_password(caller: Caller) -> None:
+    """Asks for the password, and refuses it."""
+    postgres_asks_for(3)(caller)
+    caller.heard += caller.line.recv(4096)
+    caller.raw(postgres_message(b"E", b"SFATAL\0C28P01\0Mno\0\0"))
+
+
 def postgres_in_tls(context: ssl.SSLContext, talk: Talk) -> Talk:
     """As another, inside TLS, and hears what follows."""
 

@@ -12,7 +12,7 @@ from support.sysbench import options
 
 LOGIN = {
     **{"endpoint": {"host": "db", "port": 3306}, "user": "sbtest", "password": ""},
-    **{"database": "sbtest", "trust": "encrypted"},
+    **{"database": "sbtest"},
 }
 SPECIAL = {"name": "special", "iterations": 12, "percent": 1, "result": 75}
 

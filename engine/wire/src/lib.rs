@@ -12,14 +12,13 @@ use crate::mysql::auth::PublicKey;
 /// The form in which a server without the password's hash may have the password itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WholePassword<'a> {
-    /// Not at all: the server is unverified and not trusted.
+    /// Not at all: others can read the connection, or answer in the server's place.
     Withheld,
-    /// Encrypted with the key that the server sends: the server is trusted, but others can read the
-    /// connection.
+    /// Encrypted with the key that the server sends: others can read the connection.
     Sealed,
     /// Encrypted with this key, whose owner alone can read it.
     SealedFor(&'a PublicKey),
-    /// In clear: the server is trusted or verified, and others cannot read the connection.
+    /// In clear: others cannot read the connection.
     Clear,
 }
 

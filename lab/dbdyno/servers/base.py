@@ -30,6 +30,8 @@ STOP_S: Final = 60.0
 """Time for a server to stop if its data is not needed any more."""
 DIGITS_MAX: Final = 25
 """More digits than any count has; a decimal's arithmetic is exact up to 28."""
+OFF: Final = "disabled"
+"""Mode of connections without TLS."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,20 @@ class Encryption:
     """TLS to a foreign server, or encryption of the password alone, as MySQL's own clients have it.
 
     Attributes:
-        mode: ``disabled``, ``required`` (any certificate), ``verify_ca`` (signed by an authority of
-            `ca`) or ``verify_identity`` (and issued for the host).
+        mode: `OFF`, ``required`` (any certificate), ``verify_ca`` (signed by an authority of `ca`)
+            or ``verify_identity`` (and issued for the host).
         ca: file of the authorities' certificates (PEM).
         key: file of the server's public key (PEM), which encrypts the password without TLS.
         takes_any_key: without TLS the password is encrypted with the key that the server sends.
     """
 
-    mode: str
+    mode: str = OFF
     ca: Path | None = None
     key: Path | None = None
     takes_any_key: bool = False
+
+
+PLAIN: Final = Encryption()
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,14 @@ class Endpoint:
         socket: the unix socket, if there is one.
         others: further servers that take connections in turn with this server.
         encryption: of foreign servers only.
-        is_foreign: run by somebody else; it gets the password itself only if its identity is
-            verified, it is on this machine, or the user accepts any key of it.
+        is_foreign: run by somebody else, who gets the password only as MySQL's own clients give it.
     """
 
     host: str
     port: int
     socket: Path | None
     others: tuple[Endpoint, ...] = ()
-    encryption: Encryption | None = None
+    encryption: Encryption = PLAIN
     is_foreign: bool = False
 
 

@@ -25,23 +25,18 @@ ABSENT, LATE, REFUSED = "absent", "late", "refused"
 """Kinds of a `SessionError`; the engine has a fourth, "odd"."""
 
 
-def trust(endpoint: Endpoint) -> str:
-    """Trust in an unverified server, in the engine's words.
-
-    Some logins hand the server the password itself. dbdyno's own server may have it anywhere
-    ("any"), a foreign server only on this machine ("local"), unless the user accepts any key.
-    """
-    takes_any_key = endpoint.encryption is not None and endpoint.encryption.takes_any_key
-    return "local" if endpoint.is_foreign and not takes_any_key else "any"
-
-
 def transport(endpoint: Endpoint) -> dict[str, Any]:
-    """Fields of the engine's specs for encryption and trust."""
-    fields: dict[str, Any] = {"trust": trust(endpoint)}
-    if (chosen := endpoint.encryption) is not None:
-        fields["tls"] = {"mode": chosen.mode, "ca": str(chosen.ca) if chosen.ca else None}
-        fields["server_key"] = str(chosen.key) if chosen.key else None
-    return fields
+    """Fields of the engine's specs for encryption.
+
+    Some logins hand the server the password itself: inside TLS, or encrypted with the server's key.
+    dbdyno's own servers may send any key.
+    """
+    chosen = endpoint.encryption
+    return {
+        "tls": {"mode": chosen.mode, "ca": str(chosen.ca) if chosen.ca else None},
+        "server_key": str(chosen.key) if chosen.key else None,
+        "takes_any_key": chosen.takes_any_key or not endpoint.is_foreign,
+    }
 
 
 class Client:

@@ -28,7 +28,7 @@ from typing import Final
 from dbdyno import _engine
 from dbdyno.errors import UnknownSystemError, UsageError
 from dbdyno.plan.systems import ENDPOINT_SCHEMES
-from dbdyno.servers.base import MYSQL, PGSQL, Credentials, Encryption, Endpoint
+from dbdyno.servers.base import MYSQL, OFF, PGSQL, PLAIN, Credentials, Encryption, Endpoint
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 from dbdyno.servers.programs.given import TarballSource
 
@@ -103,7 +103,6 @@ class EndpointProtocol:
     of_key: tuple[str, ...] = ()
 
 
-OFF: Final = "disabled"
 KEY_FILE: Final = "server-public-key-path"
 ANY_KEY: Final = "get-server-public-key"
 PROTOCOLS: Final[Mapping[str, EndpointProtocol]] = {
@@ -140,7 +139,7 @@ class EndpointReference:
     user: str
     addresses: tuple[tuple[str, int], ...]
     database: str
-    encryption: Encryption | None = None
+    encryption: Encryption = PLAIN
     driver: str = MYSQL
 
     @property
@@ -348,7 +347,7 @@ def _endpoint(text: str) -> EndpointReference:
     return EndpointReference(user, addresses, database, _encryption(query, protocol), driver)
 
 
-def _encryption(query: str, protocol: EndpointProtocol) -> Encryption | None:
+def _encryption(query: str, protocol: EndpointProtocol) -> Encryption:
     """Parse ``ssl-mode=VERIFY_CA&ssl-ca=/ca.pem``, or the product's own names for it."""
     options = dict(part.partition("=")[::2] for part in query.split("&") if part)
     typed = options.get(protocol.encryption, next(iter(protocol.modes)))
@@ -374,7 +373,7 @@ def _encryption(query: str, protocol: EndpointProtocol) -> Encryption | None:
     if [mode != OFF, key is not None, chosen.takes_any_key].count(True) > 1:
         twice = f"{query!r} says more than once how the password is encrypted"
         raise _no_endpoint(twice, f"{KEY_FILE} and {ANY_KEY} are for logins without TLS", protocol)
-    return None if chosen == Encryption(OFF) else chosen
+    return chosen
 
 
 def _file(name: str, typed: str, protocol: EndpointProtocol) -> Path | None:

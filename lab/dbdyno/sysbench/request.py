@@ -14,7 +14,6 @@ from dbdyno.sysbench.options.table import is_legacy, of_test
 from dbdyno.sysbench.options.values import Refusal, Values, fatal, whole
 from dbdyno.sysbench.target import (
     PGSQL,
-    TRUST,
     Address,
     address,
     driver,
@@ -379,7 +378,6 @@ class Request(NamedTuple):
             "user": values.text(f"{kind}-user"),
             "password": password,
             "database": values.text(f"{kind}-db"),
-            "trust": TRUST,
         }
         if kind == PGSQL:
             return {**login, "driver": PGSQL, **postgres_transport(values)}

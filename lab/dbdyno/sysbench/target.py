@@ -105,9 +105,6 @@ def _port(text: str) -> int:
     return int(text)
 
 
-TRUST = "encrypted"
-"""Over TLS a server may have the password itself, as from MySQL's own client library; without TLS
-only on this machine."""
 MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
 _is_there = os.path.isfile  # pathlib costs a fifth of the start-up time
 _FILES_OF_1_0 = {"ca": "cacert.pem", "cert": "client-cert.pem", "key": "client-key.pem"}

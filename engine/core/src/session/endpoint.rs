@@ -56,37 +56,6 @@ impl Endpoint {
     }
 }
 
-/// Trust in a server without a verified certificate. A trusted server may have the password itself
-/// when it holds no hash of it.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    /// Only a server on this machine gets the password.
-    #[default]
-    Local,
-    /// A server on this machine, or any server over TLS with any certificate, as for MySQL's own
-    /// clients.
-    Encrypted,
-    /// Every server gets the password, without TLS encrypted with the key that it sends.
-    Any,
-}
-
-impl Trust {
-    /// The form in which an unverified server may have the password, over TLS or without it.
-    fn whole_password(self, endpoint: &Endpoint, is_encrypted: bool) -> WholePassword<'static> {
-        let is_trusted = match self {
-            Self::Local => endpoint.is_local(),
-            Self::Encrypted => is_encrypted || endpoint.is_local(),
-            Self::Any => true,
-        };
-        match (is_trusted, is_encrypted) {
-            (false, _) => WholePassword::Withheld,
-            (true, false) => WholePassword::Sealed,
-            (true, true) => WholePassword::Clear,
-        }
-    }
-}
-
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -152,14 +121,13 @@ fn plain(field: &str) -> String {
     plain
 }
 
-/// TLS, compression and trust of sessions, and the key of a server without TLS. The default: no TLS,
-/// no compression, trust in servers on this machine, no key.
+/// TLS and compression of sessions, and the server's key without TLS. The default: none of them.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
     pub(super) tls: Option<Tls>,
     pub(super) compression: bool,
-    trust: Trust,
     server_key: Option<PublicKey>,
+    takes_any_key: bool,
 }
 
 impl Transport {
@@ -170,28 +138,24 @@ impl Transport {
     pub fn new(
         tls: &TlsSpec,
         compression: bool,
-        trust: Trust,
         server_key: Option<&str>,
+        takes_any_key: bool,
     ) -> Result<Self, Failure> {
         let tls = tls.made().map_err(|error| Failure::new("connect", error.to_string()))?;
         let server_key = server_key.map(key_in).transpose()?;
-        Ok(Self { tls, compression, trust, server_key })
+        Ok(Self { tls, compression, server_key, takes_any_key })
     }
 
-    /// The form in which the server at `endpoint` may have the password over `stream`.
-    pub(super) fn whole_password(
-        &self,
-        endpoint: &Endpoint,
-        stream: &Stream,
-    ) -> WholePassword<'_> {
-        let is_encrypted = stream.link.is_encrypted();
-        let is_verified = self.tls.as_ref().is_some_and(|tls| tls.mode.is_verified());
-        if stream.socket.socket.is_private() || (is_encrypted && is_verified) {
+    /// The form in which the server at `endpoint` may have the password over `stream`: that of
+    /// MySQL's own clients, and a server on this machine need not show its key before.
+    pub(super) fn whole_password(&self, endpoint: &Endpoint, stream: &Stream) -> WholePassword<'_> {
+        if stream.socket.socket.is_private() || stream.link.is_encrypted() {
             return WholePassword::Clear;
         }
         match &self.server_key {
-            Some(key) if !is_encrypted => WholePassword::SealedFor(key),
-            _ => self.trust.whole_password(endpoint, is_encrypted),
+            Some(key) => WholePassword::SealedFor(key),
+            None if self.takes_any_key || endpoint.is_local() => WholePassword::Sealed,
+            None => WholePassword::Withheld,
         }
     }
 }
@@ -200,7 +164,10 @@ impl Transport {
 fn key_in(path: &str) -> Result<PublicKey, Failure> {
     let failed = |found: &str| {
         let wanted = format!("wanted the server's public key in {path:?}, found {found}");
-        Failure::new("connect", format!("{wanted}; try a copy of public_key.pem in its data directory"))
+        Failure::new(
+            "connect",
+            format!("{wanted}; try a copy of public_key.pem in its data directory"),
+        )
     };
     let pem = fs::read(path).map_err(|error| failed(&error.to_string()))?;
     PublicKey::parse(&pem).map_err(|_| failed("no RSA key (PEM)"))
@@ -250,22 +217,6 @@ mod tests {
             assert!(!is_local(host), "{host}");
         }
         assert!(Endpoint::Unix { path: "/run/my.sock".into() }.is_local());
-    }
-
-    #[test]
-    fn a_server_elsewhere_gets_the_whole_password_only_from_those_who_trust_it() {
-        use WholePassword::{Clear, Sealed, Withheld};
-        let at = |host: &str| Endpoint::Tcp { host: host.into(), port: 3306 };
-        let (here, there) = (at("127.0.0.1"), at("10.0.0.1"));
-        for (trust, of_here, of_there) in [
-            (Trust::Local, [Sealed, Clear], [Withheld, Withheld]),
-            (Trust::Encrypted, [Sealed, Clear], [Withheld, Clear]),
-            (Trust::Any, [Sealed, Clear], [Sealed, Clear]),
-        ] {
-            let given = |to: &Endpoint| [false, true].map(|tls| trust.whole_password(to, tls));
-            assert_eq!((given(&here), given(&there)), (of_here, of_there), "{trust:?}");
-        }
-        assert_eq!(Transport::default().trust, Trust::Local);
     }
 
     #[test]

@@ -111,17 +111,16 @@ impl Problem {
                  user's name: MySQL hides by this which users exist",
             ),
             Self::Login(LoginError::Withheld) => Some(
-                "TLS that verifies the server (ssl-mode VERIFY_CA, with the certificate of its authority), a \
-                 file of its public key (server-public-key-path), its Unix socket, or log in once as this \
-                 user with the server's own client: from then until it restarts it needs the password's \
-                 hash alone",
+                "TLS (--mysql-ssl=on, ?ssl-mode=REQUIRED), a file of the server's public key \
+                 (?server-public-key-path=), its Unix socket, or log in once as this user with the server's \
+                 own client: from then until it restarts it needs the password's hash alone",
             ),
             Self::Login(LoginError::Key) => {
                 Some("TLS, the server's Unix socket, or renew its RSA key pair")
             }
-            Self::PostgresLogin(postgres::login::LoginError::InTheClear) => Some(
-                "TLS that verifies the server, its Unix socket, or scram-sha-256 in pg_hba.conf",
-            ),
+            Self::PostgresLogin(postgres::login::LoginError::InTheClear) => {
+                Some("TLS, the server's Unix socket, or scram-sha-256 in pg_hba.conf")
+            }
             Self::PostgresLogin(postgres::login::LoginError::Unknown(_)) => {
                 Some("scram-sha-256 for this user in pg_hba.conf")
             }

@@ -29,7 +29,7 @@ use dbdyno_wire::mysql::response::{self, STATUS_MORE_RESULTS, ServerError};
 use dbdyno_wire::mysql::scanner::{Outcome, ReplyShape, Scanner, Summary};
 use dbdyno_wire::mysql::{capability, command, lenenc, result_set};
 
-pub use self::endpoint::{Endpoint, Login, Transport, Trust, password_in_file};
+pub use self::endpoint::{Endpoint, Login, Transport, password_in_file};
 use self::error::Problem;
 pub use self::error::{SessionError, Trouble, advice_in_run};
 pub use self::load::FILE_NAME;

@@ -60,12 +60,13 @@ macro_rules! server_spec {
             /// True to use the compressed protocol.
             #[serde(default)]
             pub compression: bool,
-            /// Trust in the server without verification.
-            #[serde(default)]
-            pub trust: $crate::session::Trust,
             /// File of the server's public key (PEM), which encrypts the password without TLS.
             #[serde(default)]
             pub server_key: Option<String>,
+            /// True to encrypt it with the key that the server sends, in place of a file; a server on
+            /// this machine may always send its key.
+            #[serde(default)]
+            pub takes_any_key: bool,
             $($own)*
         }
 
@@ -80,7 +81,7 @@ macro_rules! server_spec {
                 }
             }
 
-            /// Encryption, compression and trust of sessions.
+            /// Encryption and compression of sessions.
             ///
             /// # Errors
             /// A certificate or key is unusable, at stage `connect`.
@@ -88,7 +89,8 @@ macro_rules! server_spec {
                 &self,
             ) -> Result<$crate::session::Transport, $crate::error::Failure> {
                 let key = self.server_key.as_deref();
-                $crate::session::Transport::new(&self.tls, self.compression, self.trust, key)
+                let any = self.takes_any_key;
+                $crate::session::Transport::new(&self.tls, self.compression, key, any)
             }
         }
     };

@@ -3,8 +3,8 @@
 //! Both mix a hash of the password with the server's nonce, so the password itself does not travel.
 //! When the server has no hash in its cache, `caching_sha2_password` wants the password once: in
 //! clear over a Unix socket or inside TLS, otherwise encrypted with the server's RSA key, which the
-//! server sends, or the client has already. An impostor has a key, too, and may speak TLS:
-//! [`crate::WholePassword`] limits who gets the password.
+//! server sends, or the client has already. An impostor has a key, too: [`crate::WholePassword`]
+//! limits who gets the password.
 
 use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey, rand_core::OsRng};

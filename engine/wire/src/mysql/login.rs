@@ -67,8 +67,8 @@ pub enum LoginError {
     /// The server's public key cannot encrypt the password.
     #[error("the server's public key cannot encrypt the password")]
     Key,
-    /// The server asks for the password itself, but is unverified and not trusted.
-    #[error("a server that is not verified and asks for the whole password")]
+    /// The server asks for the password itself, but anybody could answer in its place.
+    #[error("a server that asks for the whole password without TLS")]
     Withheld,
     /// The server keeps asking, and neither accepts nor refuses.
     #[error("a login that does not come to an end")]

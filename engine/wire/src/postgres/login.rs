@@ -14,8 +14,7 @@ pub enum LoginError {
     /// The server asks for an unknown authentication.
     #[error("an authentication that is not known here: {0}")]
     Unknown(String),
-    /// The server asks for the password itself, but others could read it, or the server is
-    /// unverified and not trusted.
+    /// The server asks for the password itself, but others could read it.
     #[error("a server that asks for the password in the clear")]
     InTheClear,
     /// The exchange of proofs failed.

@@ -127,7 +127,7 @@ fn a_cached_password_only_needs_patience() {
 }
 
 #[test]
-fn a_cold_cache_gets_the_whole_password_as_far_as_the_server_is_trusted() {
+fn a_cold_cache_gets_the_whole_password_as_far_as_nobody_else_reads_it() {
     let (mut login, ..) = begun(Plugin::CachingSha2, WholePassword::Clear);
     assert_eq!(login.take(&more(&[4])), Ok(Step::Send(b"secret\0".to_vec())));
     let (mut login, ..) = begun(Plugin::CachingSha2, WholePassword::Sealed);
@@ -136,7 +136,7 @@ fn a_cold_cache_gets_the_whole_password_as_far_as_the_server_is_trusted() {
 }
 
 #[test]
-fn a_server_that_is_not_verified_gets_no_whole_password_even_unasked() {
+fn a_password_that_is_withheld_is_not_sealed_with_a_key_nobody_asked_for() {
     let (_, pem) = key();
     for data in [&[4][..], pem.as_bytes(), b"", b"no key"] {
         for greets_for in [Plugin::CachingSha2, Plugin::NativePassword] {

@@ -31,7 +31,7 @@ pub enum TlsMode {
 
 impl TlsMode {
     /// True if the server's certificate is verified.
-    pub(in crate::session) const fn is_verified(self) -> bool {
+    const fn is_verified(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyIdentity)
     }
 }

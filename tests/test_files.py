@@ -78,6 +78,35 @@ def test_what_a_dead_process_left_beside_it_is_removed_and_what_a_live_one_write
     assert sorted(each.name for each in tmp_path.iterdir()) == [*kept, path.name]
 
 
+LEAVES = (
+    "import sys, time; from pathlib import Path; from dbdyno.files import make_temporary;"
+    "left = make_temporary(Path(sys.argv[1])); (left / 'data').mkdir();"
+    "print(left.name, flush=True); time.sleep(600)"
+)
+
+
+def test_a_temporary_folder_of_a_killed_process_is_removed_and_a_live_ones_stays(tmp_path):
+    others = [f"{files.TEMPORARY_FOLDER}and-more-than-8", ".dbdyno-mine", "dbdyno-12345678"]
+    for name in others:
+        (tmp_path / name).mkdir()
+    (tmp_path / f"{files.TEMPORARY_FOLDER}a_link_1").symlink_to(tmp_path / others[1])
+    running = subprocess.Popen(
+        [sys.executable, "-c", LEAVES, tmp_path], stdout=subprocess.PIPE, text=True
+    )
+    with running, files.temporary_folder(tmp_path) as ours:
+        theirs = running.stdout.readline().strip()
+        assert ours.stat().st_mode & 0o777 == 0o700
+        files.remove_left(tmp_path)
+        assert (tmp_path / theirs / "data").is_dir()
+        running.kill()
+        running.wait()
+        files.remove_left(tmp_path)
+        assert ours.is_dir()
+        assert not (tmp_path / theirs).exists()
+    kept = [*others, f"{files.TEMPORARY_FOLDER}a_link_1"]
+    assert {each.name for each in tmp_path.iterdir()} == {*kept}
+
+
 def test_a_private_file_is_closed_and_never_written_through_a_link(tmp_path):
     (tmp_path / "precious").write_text("kept")
     (tmp_path / "x.conf").symlink_to(tmp_path / "precious")

@@ -49,10 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             if is_program:
                 # Modules are no garbage: to look for some while they load costs a millisecond.
                 gc.set_threshold(100_000)
+                _hide_passwords()
                 _interrupt_ends_it()
             from dbdyno.sysbench import entry
 
-            status = entry.main(argv[1:])
+            status = entry.program(argv[1:]) if is_program else entry.main(argv[1:])
             if is_program and not status:
                 # All is written: what Python would free one by one, the system frees at once.
                 os._exit(0)
@@ -93,6 +94,27 @@ def _has_time() -> bool:
     except OverflowError:
         return False
     return True
+
+
+def _hide_passwords() -> None:
+    """Take the values of password options out of the process list, which other users can read.
+
+    The kernel reads them from this process's memory (proc(5), arg_start); Python has copies.
+    """
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - pathlib costs 6 ms
+            numbers = file.read().rpartition(b")")[2].split()
+        start, end = int(numbers[45]), int(numbers[46])
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:  # noqa: PTH123 - as above
+            memory.seek(start)
+            for word in (memory.read(end - start) or b"").split(b"\0"):
+                name, _, value = word.partition(b"=")
+                if name.startswith(b"--") and name.endswith(b"password"):
+                    memory.seek(start + len(name) + 1)
+                    memory.write(bytes(len(value)))
+                start += len(word) + 1
+    except (OSError, ValueError, IndexError):  # such as a system without /proc
+        return
 
 
 def _interrupt_ends_it() -> None:

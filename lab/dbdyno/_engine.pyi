@@ -18,6 +18,15 @@ def is_released(name: str, path: str) -> bool:
 def printable(text: str) -> str:
     """The text with a blank for each sign that steers a terminal, such as a control character."""
 
+def adopt_orphans() -> None:
+    """Makes programs that scripts leave behind children of this process."""
+
+def end_descendants() -> None:
+    """Kills all descendants of this process, if it has adopted its orphans."""
+
+def end_with_parent() -> None:
+    """Has the kernel kill this process, or the group that it leads, once its parent has ended."""
+
 def password_in_file(text: str, host: str, port: int, database: str, user: str) -> str:
     """The password in the text of a ``.pgpass``, by libpq's rules; empty without any."""
 

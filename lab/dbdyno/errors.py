@@ -21,7 +21,9 @@ read the same words.
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
+
+FOUND_MAX: Final = 4000
 
 
 class DbdynoError(Exception):
@@ -30,7 +32,7 @@ class DbdynoError(Exception):
     Args:
         message: the failure in a sentence.
         wanted: the request or the condition.
-        found: the actual state.
+        found: the actual state; of a long quotation the beginning and the end are kept.
         hint: the remedy, a command if possible.
     """
 
@@ -47,7 +49,7 @@ class DbdynoError(Exception):
         super().__init__(message)
         self.message = message
         self.wanted = wanted
-        self.found = found
+        self.found = found if found is None else _shortened(found)
         self.hint = hint
 
     def __str__(self) -> str:
@@ -60,6 +62,13 @@ class DbdynoError(Exception):
     @property
     def one_line(self) -> str:
         return _printable("; ".join(t for t in (self.message, self.wanted, self.hint) if t))
+
+
+def _shortened(text: str) -> str:
+    """The text, or both its ends: a hostile program may say megabytes."""
+    if len(text) <= FOUND_MAX:
+        return text
+    return f"{text[: FOUND_MAX // 2]} … {text[-FOUND_MAX // 2 :]}"
 
 
 def _printable(text: str) -> str:

@@ -1,8 +1,9 @@
-"""Folders closed to other users, atomically replaced and private files, and lock files.
+"""Folders closed to other users, temporary and kept folders, replaced and private files, locks.
 
 A lock is held with flock: the kernel drops it when its holder dies, however it dies, so a crash
-leaves nothing to clean. The file's content (pid and start time) serves messages and ending the
-holder; it is valid only while the lock is held.
+leaves no lock to clean, and temporary folders without a lock are a dead process's. A lock file's
+content (pid and start time) serves messages and ending the holder; it is valid only while the lock
+is held.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ TOLD_EVERY_S: Final = 10.0
 
 TEMPORARY: Final = 8
 """Characters that tempfile adds to a name."""
+TEMPORARY_FOLDER: Final = ".dbdyno-temporary-"
+"""Beginning of a temporary folder's name."""
 
 
 class Owner(Protocol):
@@ -247,6 +250,96 @@ def open_file(folder: int, name: str, owner: int) -> int:
         return handle
     os.close(handle)
     raise PermissionError(errno.EPERM, "not a regular file of its user", name)
+
+
+# A folder that this process holds has a lock, by a descriptor that stays open until its end.
+
+_held: dict[tuple[int, int], int] = {}
+"""Descriptors of locked folders, by device and inode."""
+
+
+@contextmanager
+def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A new folder, closed to others, removed at the end of the block.
+
+    Args:
+        parent: its place; by default the system's folder for temporary files.
+    """
+    folder = make_temporary(parent)
+    try:
+        yield folder
+    finally:
+        remove_temporary(folder)
+
+
+def make_temporary(parent: Path | None = None) -> Path:
+    """As `temporary_folder`, until `remove_temporary`; if this process dies, `remove_left`."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=TEMPORARY_FOLDER, dir=parent))
+        with suppress(FileNotFoundError):  # another process took it for a dead one's
+            hold(folder, fcntl.LOCK_EX)
+            return folder
+
+
+def remove_temporary(folder: Path) -> None:
+    """Remove a folder of this process's `make_temporary`, and no other, if it is still there.
+
+    Anything that resists is left to `remove_left`.
+    """
+    with suppress(FileNotFoundError, KeyError):
+        facts = folder.stat()
+        held = _held.pop((facts.st_dev, facts.st_ino))
+        remove_tree(folder)
+        os.close(held)
+        remove_unheld(folder)  # once more, if a dying server wrote into it
+
+
+def remove_left(parent: Path) -> None:
+    """Remove temporary folders in `parent` that dead processes of this user left there."""
+    for left in parent.glob(f"{TEMPORARY_FOLDER}{'?' * TEMPORARY}"):
+        remove_unheld(left)
+
+
+def hold(folder: Path, how: int = fcntl.LOCK_SH) -> None:
+    """Keep a folder from `remove_unheld` until this process ends.
+
+    Raises:
+        FileNotFoundError: it was removed meanwhile.
+    """
+    with opened_folder(folder.resolve()) as opened:
+        facts = os.fstat(opened)
+        if (facts.st_dev, facts.st_ino) in _held:
+            return
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(opened, how)
+        if not os.path.samestat(facts, folder.stat()):
+            raise FileNotFoundError(errno.ENOENT, "another folder is in its place", str(folder))
+        _held[facts.st_dev, facts.st_ino] = os.dup(opened)
+
+
+def remove_unheld(folder: Path) -> bool:
+    """Remove a folder of this user that no process holds, as far as it can be; True if it is gone.
+
+    The folder may be in a place for everybody's files: others' folders and links stay.
+    """
+    with suppress(OSError), opened_folder(folder) as opened:
+        if os.fstat(opened).st_uid == os.geteuid():
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_tree(folder)
+    return not folder.exists()
+
+
+def occupied_bytes(folder: Path) -> int:
+    """Disk space of all files below a folder, however deep; vanishing and closed ones count 0."""
+    total, folders = 0, [str(folder)]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return total
 
 
 def remove_tree(path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.test_app import run
 
 from dbdyno.experiment import durability
+from dbdyno.files import TEMPORARY_FOLDER
 from dbdyno.measurement.parts import Kill, KilledServer
 from dbdyno.servers.base import ServerSpec
 from dbdyno.servers.programs import places
@@ -75,7 +76,7 @@ def test_a_durable_server_is_said_to_be_one(
 def test_data_of_a_lab_that_was_killed_are_removed_by_the_next(
     asked: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    left = places.make_cache_folder() / ".durability-making-12345678" / "server"
+    left = places.make_cache_folder() / f"{TEMPORARY_FOLDER}12345678" / "server"
     left.mkdir(parents=True)
     assert run(*ASKED, capsys=capsys)[0] == 0
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["durability.lock"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from dbdyno import __main__
 from dbdyno.experiment.data import loads
-from dbdyno.files import locked
+from dbdyno.files import TEMPORARY_FOLDER, locked
 from dbdyno.store.store import Store
 from support.stored_run import store_made
 
@@ -120,6 +121,33 @@ def test_data_of_servers_go_but_not_those_in_use(
     assert "3 MiB freed" in said
     assert [one.name for one in (workspace / "systems").iterdir()] == ["busy"]
     assert len(ids(workspace)) == 2
+
+
+def test_data_of_a_fleets_hosts_here_go_too(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load = workspace / "cache" / "fleet" / "1" / "systems" / "mysql-5678" / "1"
+    load.mkdir(parents=True)
+    (load / "ibdata1").write_bytes(b"x" * 2 * 1024**2)
+    assert runs(workspace, "clean", "--yes") == 0
+    assert "5 MiB freed" in capsys.readouterr().err
+    assert not load.parent.exists()
+
+
+def test_whatever_command_is_next_clears_what_killed_ones_left(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = workspace / "cache"
+    parents = [
+        workspace / "tmp",
+        *(cache / each for each in ("", "servers", "pristine", "fleet/1")),
+    ]
+    monkeypatch.setattr(tempfile, "tempdir", str(workspace / "tmp"))
+    left = [parent / f"{TEMPORARY_FOLDER}12345678" for parent in parents]
+    for folder in left:
+        (folder / "server").mkdir(parents=True)
+    assert runs(workspace, "list") == 0
+    assert not [folder for folder in left if folder.exists()]
 
 
 def test_data_that_workspaces_share_go_too_but_not_beside_those_in_use(

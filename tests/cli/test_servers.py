@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from tests.cli.test_app import run
 
+from dbdyno.files import hold
 from dbdyno.servers import open
 from dbdyno.servers.kept import kept
 from dbdyno.servers.kept.kept import KeptServer, KeptState
+from dbdyno.store.store import Store
 
 STATE = KeptState(
     *("mysql:8.0.15", "8.0.15", 4711, "127.0.0.1", 3307, "dbdyno", "sbtest"),
@@ -51,6 +53,27 @@ def test_without_servers_stdout_stays_empty(
     status, out, err = run("servers", "status", "--workspace", str(tmp_path), capsys=capsys)
     assert (status, out) == (0, "")
     assert "no server was started in" in err
+
+
+def test_programs_and_pristine_data_go_when_it_is_said_so_but_not_those_in_use(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
+    parts = [tmp_path / "cache" / one for one in ("servers/a", "servers/b", "pristine/c", "maven")]
+    for part in parts:
+        part.mkdir(parents=True)
+        (part / "file").write_bytes(b"x" * 2 * 1024**2)
+    hold(parts[0])
+    status, _, err = run("servers", "clean", capsys=capsys)
+    assert (status, [part.exists() for part in parts]) == (2, [True] * 4)
+    assert f"{parts[1]}  2 MiB\n" in err
+    with Store.open(tmp_path / "runs"):
+        pass
+    _, out, _ = run("runs", "list", "--workspace", str(tmp_path / "runs"), capsys=capsys)
+    assert "servers' programs: 8 MiB (dbdyno servers clean)" in out
+    status, _, err = run("servers", "clean", "--yes", capsys=capsys)
+    assert (status, [part.exists() for part in parts]) == (0, [True, False, False, False])
+    assert err.endswith("a stays: another dbdyno uses it\n6 MiB freed\n")
 
 
 def test_start_names_the_server_by_its_reference_and_hands_over_settings(

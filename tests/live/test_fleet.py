@@ -170,8 +170,8 @@ def load_at_once(answering: _engine.Reference, window_s: float = 60.0) -> dict[s
 def test_a_lost_generator_voids_the_trial_and_the_next_has_another(
     nodes: Nodes, remote: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asked(self: Any, answer: Any, timeout_s: float = 3.0) -> Any:
-        return remote.cluster.answer(answer, self.name, timeout_s)
+    def asked(self: Any, answer: Any, *kinds: type, timeout_s: float = 3.0) -> Any:
+        return remote.cluster.answer(answer, self.name, *kinds, timeout_s=timeout_s)
 
     generators, answering = remote.Generators(2, "load"), _engine.Reference("fixed", SERVICE_S)
     try:

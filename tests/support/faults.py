@@ -64,7 +64,7 @@ REFUSED: Final = 1
 PLAN: Final = making.plan(threads=(8,), blocks=1, window_s=3, warmup_s=1)
 CHANGING: Final = (
     (re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}"), "RUN"),
-    (re.compile(r"(?<=-making-)\w{8}"), "TEMPORARY"),
+    (re.compile(r"(?<=-temporary-)\w{8}"), "TEMPORARY"),
     (re.compile(r"(?<=\.dbdyno-)\w{8}\b"), "TEMPORARY"),
     (re.compile(r"(?<=charts/)(\.?)[\w-]+\.(png|svg)"), r"\1CHART"),
     (re.compile(r"report\.(html|json|md)"), "PAGE"),

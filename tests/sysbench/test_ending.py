@@ -16,6 +16,7 @@ import pytest
 import dbdyno
 from dbdyno.experiment.engine.ceiling import responding
 from dbdyno.sysbench.ending import stoppable
+from support.lab_process import lives, until
 
 DEAD_LOCK = {
     "stage": "run",
@@ -301,6 +302,27 @@ def test_a_silent_server_does_not_keep_sysbench_from_ending(command):
     assert "interrupted" in said
     assert "Traceback" not in said
     assert took < 10  # two seconds, and the rest for a busy machine
+
+
+@pytest.mark.parametrize("word", ["ends", "waits"])
+def test_what_a_script_started_ends_with_it(tmp_path, word):
+    script = tmp_path / "starts.lua"
+    script.write_text(
+        "function ends() os.execute('sleep 600 & echo $!')"
+        " print(io.popen('sleep 600 > /dev/null & echo $!'):read()) end\n"
+        "function waits() io.popen('exec sleep 600') os.execute('echo $$; exec sleep 600') end\n"
+        f"sysbench.cmdline.commands = {{ {word} = {{{word}}} }}\n"
+    )
+    line = [sys.executable, "-P", "-m", "dbdyno", "sysbench", str(script), word]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as child:
+        if word == "waits":
+            pids = [int(next(text for text in child.stdout if text.strip().isdecimal()))]
+            child.send_signal(signal.SIGTERM)
+            child.wait(30)
+        else:
+            pids = [int(text) for text in child.stdout if text.strip().isdecimal()]
+    assert pids
+    until(lambda: not [pid for pid in pids if lives(pid)], "they have ended", 20)
 
 
 def test_outside_the_main_thread_no_handler_is_touched():

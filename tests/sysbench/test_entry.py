@@ -149,3 +149,18 @@ def test_a_reader_that_goes_away_ends_it_quietly():
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_no_password_stands_in_the_process_list(shell):
+    script = (
+        "io.write(io.open('/proc/self/cmdline'):read('*a'):gsub('%z', ' '), '\\n')\n"
+        "sysbench.cmdline.options = { own_password = {'', 'x'} }\n"
+        "function help() print(sysbench.opt.mysql_password, sysbench.opt.own_password) end\n"
+    )
+    secrets = ("secret-4711", "secret-4712", "secret-4713")
+    options = "--mysql-password={} --pgsql_password={} --own-password={}".format(*secrets)
+    ended = shell(f"script.lua {options} --threads=2 help", script)
+    listed, _, said = ended.stdout.partition("--threads=2 help")
+    assert "--pgsql_password= " in listed, ended
+    assert "secret" not in listed
+    assert f"{secrets[0]}\t{secrets[2]}" in said

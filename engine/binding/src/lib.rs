@@ -29,6 +29,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;
+    module.add_function(wrap_pyfunction!(script::adopt_orphans, module)?)?;
+    module.add_function(wrap_pyfunction!(script::end_descendants, module)?)?;
+    module.add_function(wrap_pyfunction!(script::end_with_parent, module)?)?;
     module.add_function(wrap_pyfunction!(script::is_released, module)?)?;
     module.add_function(wrap_pyfunction!(script::printable, module)?)?;
     module.add_function(wrap_pyfunction!(session::password_in_file, module)?)?;

@@ -1,9 +1,8 @@
 //! Lua scripts for Python: a script's options, commands and hooks. Its events are run by `run`.
 use crate::load::refused;
 use crate::value::{from_python, to_python};
-use dbdyno_core::error;
-use dbdyno_core::script;
 use dbdyno_core::spec::ScriptSpec;
+use dbdyno_core::{error, script, system};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use serde_json::Value;
@@ -20,6 +19,24 @@ pub fn is_released(name: &str, path: PathBuf) -> bool {
 #[pyfunction]
 pub fn printable(text: &Bound<'_, PyString>) -> String {
     error::printable(&text.to_string_lossy())
+}
+
+/// Makes programs that scripts leave behind children of this process.
+#[pyfunction]
+pub fn adopt_orphans() -> PyResult<()> {
+    Ok(system::adopt_orphans()?)
+}
+
+/// Kills all descendants of this process, if it has adopted its orphans.
+#[pyfunction]
+pub fn end_descendants(py: Python<'_>) {
+    py.detach(system::end_descendants);
+}
+
+/// Has the kernel kill this process, or the group that it leads, once its parent has ended.
+#[pyfunction]
+pub fn end_with_parent() -> PyResult<()> {
+    Ok(system::end_with_parent()?)
 }
 
 /// A loaded script; its top level has run.

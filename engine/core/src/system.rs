@@ -1,10 +1,15 @@
-//! System calls used by several modules.
+//! System calls used by several modules, and the end of processes that scripts started.
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpgrp, getpid, kill_process, set_child_subreaper, waitpid,
+};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, io, ptr, thread};
 
 /// Gives the calling thread a file table of its own: a copy of the process's, separate from then on
 /// for this thread and threads it starts.
@@ -39,6 +44,85 @@ pub(crate) fn send_now(socket: impl AsFd, bytes: &[u8]) -> Result<usize, i32> {
 pub(crate) fn receive_now(socket: impl AsFd, buffer: &mut [u8]) -> Result<usize, i32> {
     let received = recv(socket, buffer, RecvFlags::DONTWAIT);
     received.map(|(_, count)| count).map_err(Errno::raw_os_error)
+}
+
+/// How long [`end_descendants`] tries: a script may start programs faster than they are ended.
+const ENDING_S_MAX: Duration = Duration::from_secs(2);
+
+/// True in a process whose descendants may be ended.
+static ADOPTS: AtomicBool = AtomicBool::new(false);
+
+/// Makes descendants of this process its children once their own parents have ended, so that
+/// [`end_descendants`] sees them.
+///
+/// # Errors
+/// The system's error; none on Linux.
+pub fn adopt_orphans() -> io::Result<()> {
+    set_child_subreaper(Some(getpid()))?;
+    ADOPTS.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Kills all descendants of this process, if it has adopted its orphans; none on a kernel that does
+/// not list children.
+pub fn end_descendants() {
+    if !ADOPTS.load(Ordering::Relaxed) {
+        return;
+    }
+    let ends = Instant::now() + ENDING_S_MAX;
+    loop {
+        let children = children();
+        if children.is_empty() || Instant::now() > ends {
+            return;
+        }
+        for child in children {
+            // A child that has just ended is waited for here or where it was started.
+            let _ = kill_process(child, Signal::KILL);
+            let _ = waitpid(Some(child), WaitOptions::NOHANG);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The children of all threads.
+fn children() -> Vec<Pid> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let numbers: Vec<String> = lists.collect();
+    let words = numbers.iter().flat_map(|list| list.split_whitespace());
+    words.filter_map(|word| word.parse().ok().and_then(Pid::from_raw)).collect()
+}
+
+/// Has the kernel kill this process once its parent thread ends, however it ends; the leader of a
+/// process group with its whole group.
+///
+/// # Errors
+/// The system's error.
+pub fn end_with_parent() -> io::Result<()> {
+    let mut number = libc::SIGKILL;
+    if getpgrp() == getpid() {
+        number = libc::SIGRTMIN();
+        let handler: extern "C" fn(libc::c_int) = end_group;
+        // SAFETY: a zeroed action is valid, and the handler does nothing but a system call.
+        let set = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as usize;
+            libc::sigaction(number, &raw const action, ptr::null_mut())
+        };
+        if set != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    // SAFETY: no memory is handed over.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, number) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+extern "C" fn end_group(_number: libc::c_int) {
+    // SAFETY: no memory is handed over.
+    unsafe { libc::kill(0, libc::SIGKILL) };
 }
 
 #[cfg(test)]

@@ -191,4 +191,7 @@ def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Compare database servers under load: which is faster, and by how much."""
+    from dbdyno.servers.programs import places  # noqa: PLC0415 - not to list the commands
+
     restrict_umask()
+    places.clear()

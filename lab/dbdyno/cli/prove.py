@@ -16,7 +16,7 @@ from dbdyno.cli import options
 from dbdyno.cli.progress import note, noted
 from dbdyno.errors import GateError
 from dbdyno.experiment import certify, durability
-from dbdyno.files import locked
+from dbdyno.files import locked, temporary_folder
 from dbdyno.judge.checks.durability import DurabilityVerdict, Proof, verdict_of
 from dbdyno.judge.uses import power
 from dbdyno.language.catalogues import Language
@@ -31,7 +31,7 @@ from dbdyno.report.tell.durability import proof_reasons, proof_sentence
 from dbdyno.report.tell.measured import QUESTIONS, certificate_faults
 from dbdyno.report.tell.terms import term
 from dbdyno.servers.base import ServerSpec
-from dbdyno.servers.programs import places, provision
+from dbdyno.servers.programs import places
 
 KEPT: Final = (Proof.DURABLE,)
 
@@ -47,19 +47,21 @@ def prove_durability(
 ) -> None:
     """Kill a server under load and look for lost commits. dbdyno kills the server with SIGKILL."""
     spec = ServerSpec(label_of(system), system, options.settings_of(settings or []))
-    place = places.make_cache_folder() / "durability"
-    with locked(place.with_suffix(".lock"), "the proof of durability", wait=note):
-        provision.clear_left(place)
-        with provision.fresh_folder(place) as folder, noted() as lines:
-            folder.chmod(0o755)  # the servers' user must enter it
-            killed = durability.prove(
-                spec,
-                folder / "server",
-                lines.stage,
-                kills=kills,
-                connections=connections,
-                load_s=seconds,
-            )
+    cache = places.make_cache_folder()
+    with (
+        locked(cache / "durability.lock", "the proof of durability", wait=note),
+        temporary_folder(cache) as folder,
+        noted() as lines,
+    ):
+        folder.chmod(0o755)  # the servers' user must enter it
+        killed = durability.prove(
+            spec,
+            folder / "server",
+            lines.stage,
+            kills=kills,
+            connections=connections,
+            load_s=seconds,
+        )
     verdict = verdict_of(killed)
     sys.stdout.write(render(DurabilityResult(killed, verdict), output, lang))
     if verdict.proof not in KEPT:

@@ -21,7 +21,7 @@ from dbdyno.cli.progress import note
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.experiment.data import loads
 from dbdyno.experiment.data.dataset import SYSTEMS
-from dbdyno.files import locked
+from dbdyno.files import locked, occupied_bytes
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.plan.known import Fact, known_of
@@ -30,7 +30,7 @@ from dbdyno.report.numbers import mebibytes
 from dbdyno.report.parts import Table, numeric, table
 from dbdyno.report.rows import title_of
 from dbdyno.report.tell.plan import TOPICS, facts_of, on_topic
-from dbdyno.servers.programs.places import cache_folder
+from dbdyno.servers.programs import places
 from dbdyno.store import evidence
 from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.resolved import resolved_run
@@ -47,8 +47,11 @@ def list_runs(
 ) -> None:
     """List all runs, newest first: systems, progress, disk space."""
     with opened(workspace) as store:
-        data_bytes = sum(_size(home / SYSTEMS) for home in (workspace, cache_folder()))
-        kept = KeptRuns(tuple(_kept(store, workspace, store.listed())), data_bytes)
+        data_bytes = sum(occupied_bytes(home / SYSTEMS) for home in _homes(workspace))
+        data_bytes += occupied_bytes(places.cache_folder() / places.INSTANCES)
+        program_bytes = sum(map(occupied_bytes, places.programs()))
+        runs = tuple(_kept(store, workspace, store.listed()))
+    kept = KeptRuns(runs, data_bytes, program_bytes)
     sys.stdout.write(render(kept, output, lang))
 
 
@@ -87,7 +90,7 @@ def remove(
             held.enter_context(store.locked(run_id))
         runs = [run for run in store.listed() if run.run_id in chosen]
         sizes = {kept.run_id: kept.bytes for kept in _kept(store, workspace, runs)}
-        _ask(
+        confirm(
             [f"{run_id}  {mebibytes(sizes[run_id])}" for run_id in chosen],
             "these runs go, with their reports; there is no way back",
             yes=yes,
@@ -105,12 +108,14 @@ def clean(
 ) -> None:
     """Delete loaded data sets and keep all results. The next run loads its data set again."""
     with ExitStack() as held:
-        free = _unused(workspace, held) | _unused(cache_folder(), held)
+        free: dict[Path, list[Path]] = {}
+        for home in _homes(workspace):
+            free |= _unused(home, held)
         if not free:
             note(f"nothing to clean in {workspace}")
             return
-        sizes = {folder: _size(folder) for folder in free}
-        _ask(
+        sizes = {folder: occupied_bytes(folder) for folder in free}
+        confirm(
             [f"{folder}  {mebibytes(size)}" for folder, size in sizes.items()],
             "servers' data go, results stay",
             yes=yes,
@@ -121,7 +126,14 @@ def clean(
                     loads.remove(part) if part.is_dir() else part.unlink()
                 with suppress(OSError):  # another lab has put a new load there meanwhile
                     folder.rmdir()
+    places.clear()  # folders of the cache that stood for those
     note(f"{mebibytes(sum(sizes.values()))} freed")
+
+
+def _homes(workspace: Path) -> list[Path]:
+    """Folders with loads that the workspace's runs can use, and those of a fleet's hosts here."""
+    cache = places.cache_folder()
+    return [workspace, cache, *sorted(cache.glob(f"{places.FLEET}/*"))]
 
 
 def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
@@ -151,7 +163,7 @@ def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
     return folders
 
 
-def _ask(lines: Sequence[str], question: str, *, yes: bool) -> None:
+def confirm(lines: Sequence[str], question: str, *, yes: bool) -> None:
     """List the removals and ask; without a terminal --yes is needed."""
     note("\n".join(lines))
     if yes:
@@ -184,7 +196,7 @@ def _kept(
 ) -> Iterator[KeptRun]:
     sizes = store.sizes()
     for run in runs:
-        size = sizes.get(run.run_id, 0) + _size(workspace / run.run_id)
+        size = sizes.get(run.run_id, 0) + occupied_bytes(workspace / run.run_id)
         if isinstance(run, UnreadableRun):
             why = say("cannot be read: {reason}", reason=run.reason)
             yield KeptRun(run.run_id, run.created_at, name("?"), why, size)
@@ -204,29 +216,20 @@ def _state(store: Store, run: StoredRun) -> Text:
     return trials if completion.complete else say("{trials}, not complete", trials=trials)
 
 
-def _size(folder: Path) -> int:
-    """Bytes of all files below a folder; vanishing files count 0."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            seen = path.lstat()
-        except OSError:
-            continue
-        total += seen.st_blocks * 512
-    return total
-
-
 @dataclass(frozen=True)
 class KeptRuns(Result):
-    """All runs of a workspace, and the size of servers' data."""
+    """All runs of a workspace, and the sizes of servers' data and of downloaded programs."""
 
     runs: tuple[KeptRun, ...]
     data_bytes: int
+    program_bytes: int
 
     def plain(self, language: Language) -> Iterator[Text | Table]:
-        """The table, then the size of servers' data."""
+        """The table, then the sizes."""
         yield from self.markdown()
         yield say("servers' data: {size} (dbdyno runs clean)", size=mebibytes(self.data_bytes))
+        programs = mebibytes(self.program_bytes)
+        yield say("servers' programs: {size} (dbdyno servers clean)", size=programs)
 
     def markdown(self) -> Iterator[Table]:
         """A line for each run."""
@@ -242,7 +245,8 @@ class KeptRuns(Result):
 
     def document(self) -> dict[str, Any]:
         """The same, sizes in bytes."""
-        return {"runs": [_values(one) for one in self.runs], "data_bytes": self.data_bytes}
+        sizes = {"data_bytes": self.data_bytes, "program_bytes": self.program_bytes}
+        return {"runs": [_values(one) for one in self.runs], **sizes}
 
 
 def _values(kept: KeptRun) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`dbdyno servers`: lists and downloads servers, and starts servers until stopped.
+"""`dbdyno servers`: lists, downloads and removes servers, and starts servers until stopped.
 
 As in `app`, commands are thin: results go to stdout, everything else to stderr.
 """
@@ -13,13 +13,16 @@ import typer
 
 from dbdyno.cli import options
 from dbdyno.cli.progress import note, noted
+from dbdyno.cli.runs import confirm
 from dbdyno.errors import UsageError
+from dbdyno.files import occupied_bytes
 from dbdyno.plan.systems import label_of
 from dbdyno.report.formats.stdout import print_lines, printable
+from dbdyno.report.numbers import mebibytes
 from dbdyno.servers import open
 from dbdyno.servers.kept import kept
 from dbdyno.servers.kept.kept import KeptServer
-from dbdyno.servers.programs import provision
+from dbdyno.servers.programs import places, provision
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import is_endpoint
 
@@ -49,6 +52,26 @@ def get(reference: options.Reference) -> None:
     with noted() as lines:
         home = open.get(reference, lines.stage)
     print_lines(str(home))
+
+
+@app.command()
+def clean(yes: options.Yes = False) -> None:
+    """Delete downloaded servers that are not in use. Initialised data directories go too; the next
+    run downloads and initialises its servers again.
+    """
+    sizes = {folder: occupied_bytes(folder) for folder in places.programs()}
+    if not sizes:
+        note(f"no servers in {places.cache_folder()}")
+        return
+    confirm(
+        [f"{folder}  {mebibytes(size)}" for folder, size in sizes.items()],
+        "servers' programs go",
+        yes=yes,
+    )
+    gone = {folder for folder in sizes if places.remove(folder)}
+    for folder in sizes.keys() - gone:
+        note(f"{folder.name} stays: another dbdyno uses it")
+    note(f"{mebibytes(sum(sizes[folder] for folder in gone))} freed")
 
 
 @app.command()

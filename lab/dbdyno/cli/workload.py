@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -16,6 +15,7 @@ from dbdyno.cli import options
 from dbdyno.cli.progress import noted
 from dbdyno.errors import LoadError
 from dbdyno.experiment.engine.spec import script_spec
+from dbdyno.files import temporary_folder
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan, label_of
 from dbdyno.plan.template import Template, lua, read, text_of
@@ -52,8 +52,7 @@ def try_it(
     open.check(reference)
     own = options.settings_of(settings or [])
     spec = ServerSpec(label_of(reference), reference, own, has_scripts=True)
-    with tempfile.TemporaryDirectory(prefix="dbdyno-try-") as temporary, noted() as lines:
-        folder = Path(temporary)
+    with temporary_folder() as folder, noted() as lines:
         folder.chmod(0o755)  # the server's user must enter it
         instance = open.instance(spec, folder / "server", lines.stage)
         try:

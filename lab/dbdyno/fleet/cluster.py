@@ -10,6 +10,8 @@ import hashlib
 import logging
 import os
 import platform
+import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +25,7 @@ from ray.exceptions import GetTimeoutError, RayError
 
 import dbdyno
 from dbdyno import _engine
-from dbdyno.errors import DbdynoError, LoadError, LostError, StoreError
+from dbdyno.errors import DbdynoError, LoadError, LostError, StoreError, UsageError
 from dbdyno.experiment import certify
 from dbdyno.experiment.watch import environment
 from dbdyno.files import locked, restrict_umask
@@ -31,10 +33,14 @@ from dbdyno.plan.fleet import LABEL
 from dbdyno.servers import process
 from dbdyno.servers.programs.places import make_cache_folder
 
+AUTO: Final = "auto"
+ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*):[0-9]{1,5}")
 PLACE_S: Final = 20.0
 """How long Ray may take to find nodes that have room; a machine that was lost may come back."""
 PATIENCE_S: Final = 60.0
 """How long a node may take to start a process of ours."""
+HELLO: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+"""Preface of HTTP/2, with empty settings."""
 ANSWER_S: Final = 10.0
 """After so long without an answer a machine is lost."""
 ALIVE_EVERY_S: Final = 2.0
@@ -85,11 +91,19 @@ def connected(address: str) -> Iterator[None]:
         address: of its head (``10.0.0.1:6379``), or ``auto`` for this machine's cluster.
 
     Raises:
+        UsageError: it has another form; Ray would take some for a wish to start a cluster.
         LoadError: the address does not answer.
     """
+    if address != AUTO and ADDRESS.fullmatch(address) is None:
+        raise UsageError(
+            f"{address!r} is no address of a cluster",
+            wanted="HOST:PORT of its head, or auto for this machine's cluster",
+        )
     host = address.rpartition(":")[0]
     own: dict[str, Any] = {"_node_ip_address": host} if host.startswith("127.") else {}
     try:
+        if address != AUTO:
+            _await_answer(host.strip("[]"), int(address.rpartition(":")[2]))
         with chdir("/"):  # Ray lets its workers import from the working folder of the driver
             ray.init(
                 address=address,
@@ -99,7 +113,7 @@ def connected(address: str) -> Iterator[None]:
                 namespace="dbdyno",
                 **own,
             )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
         raise LoadError(
             f"no cluster answers at {address}",
             wanted="a cluster that this machine is a node of",
@@ -111,6 +125,17 @@ def connected(address: str) -> Iterator[None]:
             yield
     finally:
         ray.shutdown()
+
+
+def _await_answer(host: str, port: int) -> None:
+    """Say hello as gRPC does and wait for any answer; Ray would wait for it for minutes.
+
+    Raises:
+        OSError, OverflowError: nobody answers in time, or there is no such port.
+    """
+    with socket.create_connection((host, port), ANSWER_S) as line:
+        line.sendall(HELLO)
+        line.recv(1)
 
 
 def nodes() -> list[Node]:
@@ -175,15 +200,20 @@ def tell_alive(tell: Callable[[], None]) -> None:
     threading.Thread(target=go_on, daemon=True).start()
 
 
-def check_equal(where: str, there: Installed) -> None:
-    """LoadError if a node would run anything else than this machine."""
+def check_equal(where: str, there: object) -> None:
+    """LoadError if a node would run anything else than this machine.
+
+    Args:
+        there: its `Installed`; of another installation perhaps another object.
+    """
     here = installed()
-    differ = [name for name in here._fields if getattr(here, name) != getattr(there, name)]
+    theirs = {name: getattr(there, name, "unknown") for name in here._fields}
+    differ = [name for name in here._fields if getattr(here, name) != theirs[name]]
     if differ:
         raise LoadError(
             f"{where} has another installation than the machine where the run was begun",
             wanted=", ".join(f"{name} {getattr(here, name)}" for name in differ),
-            found=", ".join(f"{name} {getattr(there, name)}" for name in differ),
+            found=", ".join(f"{name} {theirs[name]}" for name in differ),
             hint="install one version on all nodes",
         )
 
@@ -227,18 +257,22 @@ def slot(held: ExitStack, kind: str) -> Path:
     raise LoadError(f"{SLOTS} processes are at work in {kind} on this machine", hint="end some")
 
 
-def answer(call: Any, who: str, timeout_s: float | None = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
+def answer(call: Any, who: str, *kinds: type, timeout_s: float = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
     """Result of a Ray call; LostError with the machine's name if it fails.
 
     Args:
-        timeout_s: None waits until Ray reports the machine as gone.
+        kinds: of the result: a node with another installation may answer differently.
     """
     try:
-        return ray.get(call, timeout=timeout_s)
+        result = ray.get(call, timeout=timeout_s)
     except GetTimeoutError:
-        state = f"{who} did not answer for {timeout_s or 0:.0f} s"
+        state = f"{who} did not answer for {timeout_s:.0f} s"
     except RayError as error:
         state = f"{who}: {reason(error)}"
+    else:
+        if isinstance(result, kinds):
+            return result
+        state = f"{who} gave an answer of another kind: {type(result).__name__}"
     raise lost(state)
 
 
@@ -340,10 +374,11 @@ def look() -> list[Seen]:
 
 def _seen(node: Node, probe: Any) -> Seen:  # noqa: ANN401 - Ray's proxy
     try:
-        installed, machine, runs = ray.get(probe.facts.remote(), timeout=PATIENCE_S)
-        clock = read_clock(lambda: ray.get(probe.clock_ns.remote(), timeout=ANSWER_S))
-    except RayError as error:
-        return Seen(node, None, None, "", f"nothing: {reason(error)}")
+        facts = answer(probe.facts.remote(), "it", tuple, timeout_s=PATIENCE_S)
+        installed, machine, runs = (*facts, "", "", "")[:3]
+        clock = read_clock(lambda: answer(probe.clock_ns.remote(), "it", int))
+    except LostError as error:
+        return Seen(node, None, None, "", f"nothing: {error.found}")
     try:
         check_equal("this node", installed)
     except DbdynoError as error:

@@ -113,7 +113,9 @@ class Remote:
     def __init__(self, actor: Any, number: int, count: int) -> None:  # noqa: ANN401 - Ray's proxy
         self._actor, self.number, self._count = actor, number, count
         self._clock = Clock(0, 0)
-        self.node: GeneratorNode = self._asked(actor.facts.remote(), PATIENCE_S)
+        facts = self._asked(actor.facts.remote(), object, timeout_s=PATIENCE_S)
+        cluster.check_equal(self.name, getattr(facts, "installed", None))
+        self.node: GeneratorNode = facts
 
     @property
     def name(self) -> str:
@@ -123,14 +125,14 @@ class Remote:
     def lives(self) -> bool:
         """Test for an answer."""
         try:
-            self._asked(self._actor.clock_ns.remote())
+            self._asked(self._actor.clock_ns.remote(), int)
         except LoadError:
             return False
         return True
 
     def read_clock(self) -> Clock:
         """Measure its clock offset by the fastest of several round trips; LostError if lost."""
-        return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote()))
+        return cluster.read_clock(lambda: self._asked(self._actor.clock_ns.remote(), int))
 
     def ceiling(self, plan: Plan, trial: Trial, driver: str) -> Callable[[], float | None]:
         """Start `Generator.ceiling`; returns a function waiting for its result.
@@ -141,7 +143,7 @@ class Remote:
 
         def reached() -> float | None:
             try:
-                rate: float | None = self._asked(pending, PATIENCE_S)
+                rate: float | None = self._asked(pending, float, type(None), timeout_s=PATIENCE_S)
             except LoadError:
                 return None
             return rate
@@ -151,7 +153,7 @@ class Remote:
     def start(self, request: str, clock: Clock, arriving: Arriving) -> None:
         """Start its child; its lines arrive from now on."""
         self._clock = clock
-        self._asked(self._actor.start.remote(request), PATIENCE_S)
+        self._asked(self._actor.start.remote(request), type(None), timeout_s=PATIENCE_S)
         threading.Thread(target=self._read, args=(arriving,), daemon=True).start()
 
     def begin(self, monotonic_ns: int) -> None:
@@ -176,11 +178,11 @@ class Remote:
     def _read(self, arriving: Arriving) -> None:
         while True:
             try:
-                lines = self._asked(self._actor.lines.remote(POLL_S))
+                lines = self._asked(self._actor.lines.remote(POLL_S), list)
             except LoadError as error:
                 arriving.put((self.number, _lost(error.found or error.message)))
                 return
-            for line in lines:
+            for line in map(str, lines):
                 if not line:
                     arriving.put((self.number, _lost(f"{self.name}: its process ended")))
                     return
@@ -188,8 +190,8 @@ class Remote:
                 if '"interval"' not in line[:12] and '"open"' not in line[:12]:
                     return
 
-    def _asked(self, answer: Any, timeout_s: float = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
-        return cluster.answer(answer, self.name, timeout_s)
+    def _asked(self, answer: Any, *kinds: type, timeout_s: float = ANSWER_S) -> Any:  # noqa: ANN401 - Ray's
+        return cluster.answer(answer, self.name, *kinds, timeout_s=timeout_s)
 
 
 def _lost(message: str) -> str:
@@ -245,8 +247,6 @@ class Generators:
             for number in range(self.count)
         ]
         self._remotes = [Remote(one, number, self.count) for number, one in enumerate(actors)]
-        for remote in self._remotes:
-            cluster.check_equal(remote.name, remote.node.installed)
         self._nodes = [remote.node for remote in self._remotes]
         return self._remotes
 
@@ -370,6 +370,9 @@ class FleetEngine(Engine):
         except (LoadError, RayError) as error:
             fault = error.found if isinstance(error, LoadError) else cluster.reason(error)
             self._messages.put(_error(fault or str(error)))
+        except Exception as error:  # whoever waits for a message would wait for ever
+            nonsense = f"a generator sent nonsense: {cluster.reason(error)}"
+            self._messages.put(_error(nonsense))
 
     def _driven(self, spec: Mapping[str, Any]) -> Message:
         """Run the load from the first clock reading to the record or its error."""

@@ -8,8 +8,8 @@ as void, and the whole block is measured again on a single machine, so its compa
 
 from __future__ import annotations
 
+import re
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -26,6 +26,7 @@ from dbdyno.experiment.arm import never_begun
 from dbdyno.experiment.context import Makers, RunContext
 from dbdyno.experiment.runner import Machine, machine
 from dbdyno.experiment.schedule.schedule import Schedule, TrialQueue
+from dbdyno.files import private, remove_left, temporary_folder
 from dbdyno.fleet import cluster
 from dbdyno.fleet.cluster import PATIENCE_S, SILENT_S, Installed, Node
 from dbdyno.fleet.generators import Generators
@@ -34,10 +35,15 @@ from dbdyno.measurement.measurement import NO_BLOCK, Measurement, Trial
 from dbdyno.plan.fleet import FleetPlan
 from dbdyno.plan.plan import Plan
 from dbdyno.servers import open
+from dbdyno.servers.programs import places
 from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 
 TAKE_S: Final = 0.2
+TAKEN_MAX: Final = 1000
+"""So many messages at most before the hosts are looked at again."""
+NAME_BYTES: Final = 4
+NAME: Final = re.compile("[0-9a-f]{4,8}")
 LOSSES_MAX: Final = 3
 """After so many losses of one block the run ends; it can be resumed with other machines."""
 
@@ -63,6 +69,13 @@ class Event(NamedTuple):
     trial: Trial | None = None
     value: Any = None
 
+    def is_whole(self) -> bool:
+        """True if its kind has what it needs."""
+        needed = {"stage": str, "note": str, "interval": dict, "end": Measurement}
+        is_of_trial = self.kind not in {"begin", "interval", "end"} or isinstance(self.trial, Trial)
+        is_same = self.kind != "end" or getattr(self.value, "trial", None) == self.trial
+        return is_of_trial and is_same and isinstance(self.value, needed.get(self.kind, object))
+
 
 class Host:
     """The actor on a host.
@@ -77,11 +90,9 @@ class Host:
     def __init__(self, events: Queue, away: Sequence[Node]) -> None:
         self._events, self._away = events, away
         self._stack = ExitStack()
-        self._folder = cluster.slot(self._stack, "fleet")
-        named = self._folder / "name"
-        if not named.exists():
-            named.write_text(secrets.token_hex(2))
-        self.name = named.read_text()
+        self._folder = cluster.slot(self._stack, places.FLEET)
+        remove_left(self._folder)
+        self.name = _name_in(self._folder / "name")
         self._context: RunContext | None = None
         self._machine: Machine | None = None
         cluster.tell_alive(lambda: events.put(Event(self.name, "alive")))
@@ -119,8 +130,8 @@ class Host:
 
     def _opened(self, run: StoredRun, plan: Plan, left: Sequence[Trial]) -> Machine:
         if self._context is None or self._machine is None:
-            parts = self._stack.enter_context(tempfile.TemporaryDirectory(dir=self._folder))
-            store = self._stack.enter_context(Store.open(Path(parts)))
+            parts = self._stack.enter_context(temporary_folder(self._folder))
+            store = self._stack.enter_context(Store.open(parts))
             store.begin(run)
             self._context = RunContext(
                 run.run_id,
@@ -134,6 +145,14 @@ class Host:
         self._context.schedule.plan = plan
         self._context.schedule.left[:] = left
         return self._machine
+
+
+def _name_in(file: Path) -> str:
+    """A host's name, drawn and written when it is first asked for."""
+    with suppress(OSError, UnicodeDecodeError):
+        if NAME.fullmatch(name := file.read_text()):
+            return name
+    return private(file, secrets.token_hex(NAME_BYTES)).read_text()
 
 
 def generators_of(wanted: FleetPlan, away: Sequence[Node], held: ExitStack) -> Generators | None:
@@ -314,8 +333,15 @@ class Hosts:
             except RayError:
                 ray.kill(actor)
                 continue
+            cluster.check_equal(f"machine {node.address}", getattr(facts, "installed", None))
             where = f"machine {facts.name} ({node.address})"
-            cluster.check_equal(where, facts.installed)
+            if facts.name in {host.name for host in self._hosts}:
+                raise LoadError(
+                    f"{where} has the name of another machine",
+                    wanted="a name for each, which dbdyno draws and keeps in its cache",
+                    found="the cache of one is a copy of the other's",
+                    hint=f"remove {places.FLEET}/*/name from the cache of one",
+                )
             self._programs = self._programs or facts.programs
             cluster.check_programs(where, self._programs, facts.programs)
             self._hosts.append(_Running(node, actor, facts))
@@ -404,15 +430,17 @@ class Hosts:
             schedule.queue_repeats(host.block)
 
     def _take(self, context: RunContext) -> None:
-        """Store and show the hosts' messages, after a short wait for the first."""
+        """Store and show some of the hosts' messages, after a short wait for the first."""
         by_name = {host.name: host for host in self._hosts}
         wait_s: float | None = TAKE_S
-        while True:
+        for _ in range(TAKEN_MAX):
             try:
                 event = self._events.get(block=wait_s is not None, timeout=wait_s)
             except Empty:
                 return
             wait_s = None
+            if not isinstance(event, Event) or not event.is_whole():
+                continue
             if (host := by_name.get(event.host)) is not None:
                 host.heard_s = time.monotonic()
                 self._tell(context, host, event)
@@ -430,7 +458,8 @@ class Hosts:
             host.trial = event.trial
             context.progress.begin(event.trial, schedule.number, schedule.total, left_s)
         elif event.kind == "interval" and alone:
-            context.progress.interval(event.trial, event.value, left_s)
+            with suppress(LookupError, TypeError, ValueError):  # nobody checked it
+                context.progress.interval(event.trial, event.value, left_s)
         elif event.kind == "end":
             measurement = event.value.model_copy(update={"machine": host.name})
             context.store.append(measurement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock, start_new_thread  # threading costs start-up time
 
+from dbdyno._engine import end_descendants
 from dbdyno.sysbench.options.table import GLOBAL_TABLE
 from dbdyno.sysbench.options.values import Refusal
 from dbdyno.sysbench.request import Request
@@ -292,5 +293,6 @@ def stoppable(
             is_over = at_work.acquire(timeout=_POLL_S)
         if not is_over:
             at_work.acquire(timeout=end_s_max())
+            end_descendants()  # a script would wait for programs that it has started
     result = results[0] if results else None
     return CommandOutcome(result, errors[0] if errors else None, signals.signal_number)

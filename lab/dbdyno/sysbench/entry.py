@@ -44,6 +44,15 @@ if TYPE_CHECKING:
     from dbdyno.sysbench.script import ScriptFile
 
 
+def program(argv: Sequence[str]) -> int:
+    """As `main`, for a process of its own, with which programs end that scripts have started."""
+    _engine.adopt_orphans()
+    try:
+        return main(argv)
+    finally:
+        _engine.end_descendants()
+
+
 def main(argv: Sequence[str]) -> int:
     """Run sysbench's command line (without the program's name).
 

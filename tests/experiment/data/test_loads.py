@@ -213,6 +213,26 @@ def test_the_load_that_was_unused_longest_makes_room_and_that_is_told(
     }
 
 
+def test_the_limit_of_the_cache_is_held_at_the_end_of_a_run_and_that_is_told(
+    workspaces, cache, monkeypatch
+):
+    one, other = workspaces
+    start(one, plan(blocks=1), sharing())
+    for load in loads_in(cache):
+        (load / "ballast").write_bytes(b"x" * 3_000_000)
+    monkeypatch.setenv("DBDYNO_CACHE_GB_MAX", "0.004")
+    progress = Progress()
+    start(other, plan(blocks=1), sharing(), progress)
+    assert len(loads_in(cache)) == 1
+    assert [text for text in progress.stages if text.startswith("removed the unused load")]
+    assert not [text for text in progress.stages if "allows" in text]
+    (cache / "servers").mkdir()
+    (cache / "servers" / "programs").write_bytes(b"x" * 5_000_000)
+    start(other, plan(blocks=1), sharing(), progress)
+    assert loads_in(cache) == []
+    assert "more than DBDYNO_CACHE_GB_MAX allows" in progress.stages[-1]
+
+
 def test_loads_that_a_lab_uses_are_not_removed(workspaces, cache, monkeypatch):
     one, other = workspaces
     monkeypatch.setattr(disk, "KEPT_SHARE", 0.0)
@@ -257,12 +277,15 @@ def test_what_a_lab_that_died_has_left_is_cleared_unless_another_holds_it(worksp
     one, other = workspaces
     start(one, plan(blocks=1), sharing())
     held, left = (load / loads.OPEN for load in loads_in(cache))
-    held.touch()
-    left.touch()
+    for load in (held.parent, left.parent):
+        (load / loads.OPEN).touch()
+        (load / "server").mkdir()
     with locked(loads.lock_of(cache, *held.parts[-3:-1]), "x"):
-        start(other, plan(blocks=1), sharing())
+        start(other, plan(blocks=1, dataset=DatasetPlan(tables=7)), sharing())
     assert held.exists()
     assert not left.exists()
+    assert (held.parent / "server").exists()
+    assert sorted(path.name for path in left.parent.iterdir()) == ["dataset.json", "snapshot"]
 
 
 def test_a_workspace_on_another_disk_has_loads_of_its_own(workspaces, monkeypatch):

@@ -132,30 +132,33 @@ def test_the_real_child_speaks_the_protocol_end_to_end():
         assert "dance" in caught.value.found
 
 
-def test_the_child_dies_with_its_lab():
-    lab = """
+@pytest.mark.parametrize("leads", [True, False])
+def test_the_child_dies_with_its_lab_and_with_it_what_scripts_started(leads):
+    lab = f"""
         import subprocess, sys, time
         child = subprocess.Popen(
             [sys.executable, "-c",
-             "from dbdyno.experiment.engine.child import die_with_parent; die_with_parent();"
-             "print('ready', flush=True); import time; time.sleep(600)"],
-            stdout=subprocess.PIPE, start_new_session=True,
+             "from dbdyno import _engine; _engine.end_with_parent(); import subprocess, time;"
+             "started = subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL);"
+             "print(started.pid, flush=True); time.sleep(600)"],
+            stdout=subprocess.PIPE, text=True, start_new_session={leads},
         )
-        child.stdout.readline()
-        print(child.pid, flush=True)
+        print(child.pid, child.stdout.readline(), flush=True)
         time.sleep(600)
     """
     parent = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(lab)], stdout=subprocess.PIPE, text=True
     )
-    pid = int(parent.stdout.readline())
+    child, started = map(int, parent.stdout.readline().split())
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
     ends = time.monotonic() + 60
-    while is_running(pid) and time.monotonic() < ends:
+    while (is_running(child) or (leads and is_running(started))) and time.monotonic() < ends:
         time.sleep(0.02)
-    assert not is_running(pid)
+    assert (is_running(child), is_running(started)) == (False, not leads)
+    if not leads:  # its group is that of others
+        os.kill(started, signal.SIGKILL)
 
 
 def test_the_child_of_a_lab_under_nohup_heeds_signals():

@@ -12,6 +12,7 @@ import pytest
 from dbdyno.errors import LoadError
 from dbdyno.experiment.engine.process import EngineProcess, set_affinity
 from support.fake_engine import command
+from support.lab_process import lives, until
 
 SPEC = {
     "warmup_s": 1,
@@ -79,6 +80,17 @@ def test_leaving_the_block_ends_the_child():
     with EngineProcess("run", SPEC, command=command(tick_s=60)) as child:
         pid = child.pid
     assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "time.sleep(600)"])
+def test_what_a_script_has_started_ends_with_the_child(end):
+    code = (
+        "import os, subprocess, time; started = subprocess.Popen(['sleep', '600']).pid;"
+        f'print(\'{{"record": {{"pid": %d}}}}\' % started, flush=True); {end}'
+    )
+    with EngineProcess("run", SPEC, command=python(code)) as child:
+        started = child.answer(20)["pid"]
+    until(lambda: not lives(started), "it has ended", 20)
 
 
 def test_the_childs_session_is_its_own_so_that_ctrl_c_passes_it_by():

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from dbdyno.errors import ServerError, UsageError
+from dbdyno.errors import ProvisionError, ServerError, UsageError
 from dbdyno.plan.systems import TopologyPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import ServerSpec
@@ -252,3 +252,41 @@ def test_replicas_are_refused_before_an_image_is_looked_at(docker, tmp_path):
     with pytest.raises(UsageError, match="replicas of containers"):
         open.instance(replicas, tmp_path / "x", str)
     assert not (docker.folder / "calls.jsonl").exists()
+
+
+ROGUES = {
+    "volumes that are no JSON": ("image", "{"),
+    "brackets without end": ("image", "[" * 100_000),
+    "volumes that are no object": ("image", '["/data"]'),
+    "a volume that is a mount of this machine": ("image", '{"/data:/etc": {}}'),
+    "a volume with a way up": ("image", '{"/var/../../etc": {}}'),
+    "a volume with a line of the environment": ("image", '{"/a\\nMYSQL_ROOT_PASSWORD=x": {}}'),
+    "a version of thousands of digits": ("run", f"mysqld  Ver {'9' * 5000}.0.15"),
+    "megabytes for a version": ("run", "\x1b[2J" * 1_000_000),
+    "no id": ("create", ""),
+    "an option for an id": ("create", "--all"),
+    "a port that is none": ("port", "127.0.0.1:99999"),
+}
+
+
+@pytest.mark.parametrize("rogue", ROGUES)
+def test_what_an_image_or_its_program_says_is_checked(docker, tmp_path, monkeypatch, rogue):
+    word, said = ROGUES[rogue]
+
+    def call(self, *words, asked=container.ContainerProgram.call, **limits):
+        return said if words[0] == word else asked(self, *words, **limits)
+
+    monkeypatch.setattr(container.ContainerProgram, "call", call)
+    with pytest.raises((ProvisionError, ServerError)) as caught:
+        open.instance(SPEC, tmp_path / "boxed", str).start()
+    assert len(str(caught.value)) < 9000
+    assert not [call for call in docker.calls() if "--all" in call[1:] and call[0] == "rm"]
+
+
+@pytest.mark.parametrize("said", ["many /from/sbtest", "-5 /from", f"{'9' * 5000} /from", "1\n\n"])
+def test_a_size_that_is_none_is_an_error(docker, instance, monkeypatch, said):
+    instance.start().stop()
+    instance.snapshot()
+    monkeypatch.setattr(container.ContainerProgram, "call", lambda *_, **__: said)
+    with pytest.raises(ServerError, match="does not say the size"):
+        instance.data_bytes()

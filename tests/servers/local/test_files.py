@@ -22,6 +22,7 @@ from dbdyno.servers.local.files import (
     make_folders,
     read_file,
     remove_file,
+    remove_socket_place,
     socket_place,
 )
 
@@ -83,7 +84,8 @@ def test_a_folder_that_will_not_do_gets_a_socket_in_a_short_one(tmp_path, monkey
     elsewhere = socket_place("pg", tmp_path / folder, NAME, None, commas=False)
     assert len(str(elsewhere)) <= SOCKET_BYTES_MAX
     assert elsewhere.parent.stat().st_mode & 0o777 == 0o700
-    elsewhere.parent.rmdir()
+    remove_socket_place(elsewhere, tmp_path)
+    assert not elsewhere.parent.parent.exists()
 
 
 @pytest.mark.parametrize(("commas", "unless"), [(False, " and no comma"), (True, "")])

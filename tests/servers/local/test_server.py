@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from dbdyno.errors import ServerError
+from dbdyno.files import make_temporary
 from dbdyno.servers import process
 from dbdyno.servers.base import Credentials, Endpoint
 from dbdyno.servers.local import server as local_server
@@ -115,7 +116,7 @@ def test_a_server_that_never_answers_is_given_up(made, monkeypatch):
 
 
 def test_stopping_waits_for_a_clean_end_and_may_be_asked_twice(made, tmp_path):
-    short = tmp_path / "short"
+    short = make_temporary() / "s"
     short.mkdir()
     server = made(waits("exit 0"), socket=short / "my.sock")
     server.stop()
@@ -136,7 +137,7 @@ def test_an_unclean_end_is_an_error_with_the_last_words(made, tmp_path):
 
 
 def test_a_server_that_ended_by_itself_is_an_error(made, tmp_path):
-    short = tmp_path / "short"
+    short = make_temporary() / "s"
     short.mkdir()
     server = made("kill -9 $$", socket=short / "my.sock")
     server._running.wait()

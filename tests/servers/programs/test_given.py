@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -97,6 +101,35 @@ def test_another_digest_than_the_users_is_refused(vendor, tmp_path):
     with pytest.raises(ProvisionError, match="not the file") as caught:
         TarballSource(f"{address}/server.tar", DIGEST).fetch(tmp_path, str)
     assert (caught.value.wanted, caught.value.found) == (f"sha256 {DIGEST}", f"sha256 {found}")
+
+
+@contextmanager
+def dripping(head):
+    """A server that begins with `head` and then sends a byte now and then; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            with suppress(OSError):
+                line, _ = listening.accept()
+                with line:
+                    line.sendall(head)
+                    while True:
+                        line.sendall(b"x")
+                        time.sleep(0.02)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/server.tar"
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 200 OK\r\nX: "])
+def test_a_download_that_drips_for_ever_has_an_end(tmp_path, monkeypatch, head):
+    monkeypatch.setattr(given, "FETCH_S_MAX", 0.2)
+    with (
+        dripping(head) as address,
+        pytest.raises(ProvisionError, match="could not be fetched") as caught,
+    ):
+        TarballSource(address, DIGEST).fetch(tmp_path, str)
+    assert caught.value.found == "it took longer than 0.2 s"
 
 
 @pytest.mark.parametrize("is_there", [True, False])

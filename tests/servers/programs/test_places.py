@@ -77,6 +77,7 @@ def test_a_closed_folder_is_stood_for_by_one_in_the_cache(monkeypatch, tmp_path)
     gone, asked = tmp_path / "gone", tmp_path / "closed" / "instance"
     first = places.instance_folder(gone, ServerUser("me", os.geteuid(), os.getegid()))
     gone.rmdir()
+    places.clear()
     second = places.instance_folder(asked, ServerUser("me", os.geteuid(), os.getegid()))
     assert second.parent == tmp_path / "cache" / "instances"
     assert (second / places.STANDS_FOR).read_text() == str(asked)

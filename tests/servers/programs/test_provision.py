@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.errors import ProvisionError
+from dbdyno.errors import ProvisionError, UsageError
+from dbdyno.files import TEMPORARY_FOLDER, temporary_folder
 from dbdyno.servers.programs import places, provision
 from dbdyno.servers.programs.sources import Tool
 from dbdyno.servers.programs.unpack import Layout, unpack
@@ -86,12 +87,37 @@ def test_what_is_missing_is_found_before_anything_is_fetched(lab, monkeypatch):
 def test_what_a_killed_lab_left_is_removed_by_the_next(lab):
     entry, _ = lab
     servers = places.make_cache_folder("servers")
-    left = servers / f".{entry.folder_name}-making-abc" / "fresh" / "bin"
+    left = servers / f"{TEMPORARY_FOLDER}12345678" / "fresh" / "bin"
     left.mkdir(parents=True)
-    other = servers / ".mysql-5.7.22-making-abc"  # its own lock says whether it is in work
-    other.mkdir()
-    provision.get(entry, quiet)
-    assert [path.name for path in servers.iterdir() if path.name.startswith(".")] == [other.name]
+    with temporary_folder(servers) as other:  # whose lab lives
+        provision.get(entry, quiet)
+        assert [path for path in servers.iterdir() if path.name.startswith(".")] == [other]
+
+
+def test_programs_in_use_stay_and_others_are_removed_and_fetched_again(lab):
+    entry, calls = lab
+    home = provision.get(entry, quiet)
+    (home.parent / "mysql-5.7.22").mkdir()
+    (home.parent / f"{home.name}.lock").unlink()
+    assert {path.name: places.remove(path) for path in places.programs()} == {
+        "mysql-5.7.22": True,
+        home.name: False,
+    }
+    assert provision.get(entry, quiet) == home
+    assert len(calls) == 1
+
+
+def test_a_cache_beyond_its_limit_is_told_after_a_download(lab, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setenv("DBDYNO_CACHE_GB_MAX", "0.000001")
+    provision.get(lab[0], said.append)
+    assert "more than DBDYNO_CACHE_GB_MAX allows" in said[-1]
+    monkeypatch.setenv("DBDYNO_CACHE_GB_MAX", "20")
+    assert places.excess_bytes() < 0
+    for wrong in ("20G", "-1", "nan", "0", "1e9"):
+        monkeypatch.setenv("DBDYNO_CACHE_GB_MAX", wrong)
+        with pytest.raises(UsageError, match="no size in GB"):
+            places.bytes_max()
 
 
 def test_a_cache_that_takes_nothing_is_reported(lab, monkeypatch):

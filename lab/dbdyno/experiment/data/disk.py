@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import LoadError
+from dbdyno.files import occupied_bytes
 from dbdyno.plan.plan import DatasetPlan, Plan
 from dbdyno.servers import reference
 from dbdyno.servers.base import Instance
-from dbdyno.servers.local.files import occupied_bytes
+from dbdyno.servers.programs import places
 
 EMPTY_BYTES: Final = 800 * 1024**2
 """A data directory before its first row: system tables and 512 MiB of redo space."""
@@ -42,9 +43,15 @@ KEPT_SHARE: Final = 0.25
 """Share for unused loads of the space that is free or taken by them."""
 
 
-def kept_most(folder: Path, taken: int) -> int:
-    """Bytes allowed to unused loads on the folder's disk, given their present bytes."""
-    return int(KEPT_SHARE * (shutil.disk_usage(_there(folder)).free + taken))
+def kept_most(cache: Path, taken: int) -> int:
+    """Bytes allowed to unused loads in the cache, given their present bytes."""
+    share = int(KEPT_SHARE * (shutil.disk_usage(_there(cache)).free + taken))
+    return int(min(share, within_limit(taken)))
+
+
+def within_limit(taken: int) -> float:
+    """As `kept_most`, by the limit of the cache alone."""
+    return max(0, taken - places.excess_bytes())
 
 
 def check_before(dataset: DatasetPlan, instances: Iterable[Instance]) -> None:
@@ -99,6 +106,6 @@ def _there(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 
-def megabytes(count: int) -> str:
+def megabytes(count: float) -> str:
     """A number of bytes, for people."""
     return f"{count / 1e6:.0f} MB"

@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +21,10 @@ from dbdyno.errors import DbdynoError
 from dbdyno.experiment.context import RunContext
 from dbdyno.experiment.data import dataset, disk
 from dbdyno.experiment.data.dataset import SYSTEMS
-from dbdyno.files import is_locked, locked
+from dbdyno.files import is_locked, locked, occupied_bytes, remove_tree
 from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers.base import Instance
-from dbdyno.servers.local.files import MARKER, SNAPSHOT, occupied_bytes, remove_file
+from dbdyno.servers.local.files import MARKER, SNAPSHOT, remove_file
 from dbdyno.servers.programs import places
 from dbdyno.servers.reference import IMAGE_SCHEME
 from dbdyno.store.store import lock_path
@@ -71,20 +72,37 @@ def remove(load: Path) -> None:
     shutil.rmtree(load)
 
 
-def _make_room(home: Path, report: Callable[[str], None]) -> None:
-    """Removes unused loads, the least recently used first, while they take more than they may.
-
-    Only within `choosing`. The run's own are locked by then.
-    """
-    unused = [
+def _unused(home: Path) -> list[Path]:
+    """Loads that no lab holds; only within `choosing`."""
+    return [
         load
         for load in (home / SYSTEMS).glob("*/*")
         if load.is_dir() and not is_locked(lock_of(home, load.parent.name, load.name))
     ]
+
+
+def _clear_left(cache: Path) -> None:
+    """Remove the working data of labs that died; only within `choosing`."""
+    for load in (load for load in _unused(cache) if (load / OPEN).exists()):
+        for folder in load.iterdir():
+            if folder.is_dir() and folder.name != SNAPSHOT:
+                remove_tree(folder)
+        (load / OPEN).unlink()
+
+
+def _make_room(home: Path, allowed: Callable[[int], float], report: Callable[[str], None]) -> None:
+    """Removes unused loads, the least recently used first, while they take more than they may.
+
+    Only within `choosing`. The run's own are locked by then.
+
+    Args:
+        allowed: bytes allowed to unused loads, given their present bytes.
+    """
+    unused = _unused(home)
     unused.sort(key=lambda load: load.stat().st_mtime)  # changes as a lab begins and ends using it
     sizes = {load: occupied_bytes(load) for load in unused}
     taken = sum(sizes.values())
-    most = disk.kept_most(home, taken)
+    most = allowed(taken)
     for load, size in sizes.items():
         if taken <= most:
             break
@@ -114,6 +132,7 @@ class SystemLoads:
     ) -> None:
         self.system = system
         self._context, self._home, self._open_in = context, home, open_in
+        self._is_shared = home != context.folder
         self._kind = dataset.folder_of(home, context.plan, system)
         self._folders: list[Path] = []
         self._open: tuple[Instance, Path] | None = None
@@ -121,6 +140,8 @@ class SystemLoads:
     @contextmanager
     def held(self) -> Iterator[SystemLoads]:
         """Lock the run's loads until its end, and close the instance still open then.
+
+        The limit of the cache is kept at the end.
 
         Raises:
             StoreError: another lab uses the endpoint, or holds the lock of choosing for too long.
@@ -132,16 +153,22 @@ class SystemLoads:
                 self._folders = [self._kind]
             else:
                 with choosing(self._home, report):
+                    if self._is_shared:
+                        _clear_left(self._home)
                     self._folders = self._chosen(locks)
                     is_new = any(not dataset.read_record(one).name for one in self._folders)
-                    if is_new and self._home != self._context.folder:
-                        _make_room(self._home, report)
+                    if is_new and self._is_shared:
+                        _make_room(self._home, partial(disk.kept_most, self._home), report)
             for left in [folder for folder in self._folders if (folder / OPEN).exists()]:
                 self._close(self._open_in(left), left)
             try:
                 yield self
             finally:
                 self._end()
+        if self._is_shared and places.excess_bytes() > 0:
+            with choosing(self._home, report):
+                _make_room(self._home, disk.within_limit, self._context.progress.note)
+            places.tell_excess(self._context.progress.note)
 
     def open(self, block: int) -> Instance:
         """The instance of a block's load; `fill` loads it if it is new."""

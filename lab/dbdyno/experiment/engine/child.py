@@ -14,7 +14,6 @@ crash does not end the lab. It does not import the lab. The protocol (its other 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -32,12 +31,11 @@ BEGIN: Final = "begin"
 ERROR: Final = "error"
 FINAL: Final = frozenset({"record", "report", ERROR})
 """Kinds of messages after which there is no other."""
-PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> int:
     """Serve the request on the first line of stdin; 0 if the outcome could be sent."""
-    die_with_parent()
+    _engine.end_with_parent()  # if the lab is dead already, stdin has ended
     restore_signals()
     return serve(sys.stdin, _own_stdout())
 
@@ -160,14 +158,6 @@ def _own_stdout() -> TextIO:
     own = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return own
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the lab dies in any way (Linux).
-
-    If the lab died before this call, the end of stdin shows it.
-    """
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def restore_signals() -> None:

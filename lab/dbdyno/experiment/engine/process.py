@@ -172,9 +172,7 @@ class EngineProcess(Engine):
 
     def close(self) -> None:
         """As `Engine.close`."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
+        self._kill()
         for reader in self._readers:
             if reader.ident is not None:
                 reader.join()
@@ -200,12 +198,23 @@ class EngineProcess(Engine):
         return message
 
     def _death(self) -> LoadError:
-        status = self._process.wait()
+        if self._process.returncode is None:
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        status = self._kill()
         self._readers[1].join()
         how = f"it ended with status {status}"
         if status < 0:
             how = f"it was killed by {signal.Signals(-status).name}"
         return record.died(how, self._do, self._system, list(self._errors))
+
+    def _kill(self) -> int:
+        """Kill the child's process group, with all that scripts started in it; its exit status.
+
+        The group's number is its own as long as the child was not waited for.
+        """
+        if self._process.returncode is None:
+            os.killpg(self.pid, signal.SIGKILL)
+        return self._process.wait()
 
     def _send(self, line: str) -> None:
         assert self._process.stdin is not None

@@ -9,12 +9,13 @@ closes, however the lab ended, it removes the container by its id.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import shutil
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -42,6 +43,8 @@ ASK: Final = 'exec "$(command -v mariadbd || command -v mysqld || command -v pos
 START_S_MAX: Final = 300.0
 LINES_SHOWN: Final = "12"
 PROC: Final = Path("/proc")
+VOLUME: Final = re.compile(r"(/(?!\.\.?(/|$))[A-Za-z0-9._-]+)+/?")
+"""A folder within an image: no colon, which docker takes for the folder's end, and no ``..``."""
 REMOVE_WHEN_THE_LAB_IS_GONE: Final = 'read -r _; exec "$0" rm --force --volumes "$1"'
 
 
@@ -142,9 +145,23 @@ def look(
 
 
 def _volumes(program: ContainerProgram, name: str) -> list[str] | None:
-    """Folders that an image declares as data volumes; None if the image is not here."""
+    """Folders that an image declares as data volumes; None if the image is not here.
+
+    Raises:
+        ProvisionError: it declares anything else.
+    """
     said = program.says("image", "inspect", "--format", "{{json .Config.Volumes}}", name)
-    return None if said is None else list(json.loads(said) or {})
+    if said is None:
+        return None
+    with suppress(ValueError, RecursionError):
+        declared = json.loads(said) or {}
+        if isinstance(declared, dict) and all(map(VOLUME.fullmatch, declared)):
+            return list(declared)
+    raise ProvisionError(
+        f"{name} declares data volumes that are no folders",
+        wanted="absolute paths of plain characters",
+        found=said,
+    )
 
 
 def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry:

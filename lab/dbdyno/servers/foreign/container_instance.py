@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from dbdyno.errors import ServerError, UsageError
+from dbdyno.files import temporary_folder
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers.base import DATABASE, LOAD_USER, MYSQL, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.foreign.container import (
@@ -43,6 +43,8 @@ MARKER: Final = "snapshot.json"
 SQL: Final = "/dbdyno.sql"
 COPY: Final = "cp -a /from/. /to/ && sync"
 COPY_S_MAX: Final = 3600.0
+ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+SIZES: Final = re.compile(r"([0-9]{1,15}[ \t][^\n]*(\n|$))*")
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,12 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         settings.check_tables_apart(self.spec.label, self._requested)
         volume = ("--volume", f"{self._copy}:/from:ro")
         sizes = self._program.call(*self._alone(self.size, *volume), seconds_max=COPY_S_MAX)
+        if SIZES.fullmatch(sizes) is None:
+            raise ServerError(
+                f"{self.spec.label}: the image's du does not say the size of the data",
+                wanted="a number of KiB and a folder on each line",
+                found=sizes,
+            )
         return 1024 * sum(int(line.split()[0]) for line in sizes.splitlines())
 
     def _copy_aside(self) -> None:
@@ -151,29 +159,35 @@ class ContainerInstance(OwnInstance[ContainerServer]):
 
     def _create(self, wanted: Creation) -> str:
         """Make the container, not yet started; its files with passwords here are gone on return."""
-        with tempfile.TemporaryDirectory(prefix="dbdyno-") as closed:  # of mode 0700
-            environment = Path(closed) / "env"
+        with temporary_folder() as closed:
+            environment = closed / "env"
             environment.touch(0o600)
             environment.write_text(wanted.environment)
             self._program.call("volume", "create", "--label", self._label, self._data)
-            container = self._program.call(
+            said = self._program.call(
                 "create",
                 *("--label", self._label, "--publish", f"{LOOPBACK}::{self.port}"),
                 *("--volume", f"{self._data}:{self._image.data}", "--env-file", str(environment)),
                 *(*wanted.options, self._image.name, *wanted.arguments),
-            ).splitlines()[-1]
+            )
+            container = said.rpartition("\n")[2]
+            if ID.fullmatch(container) is None:
+                raise ServerError(
+                    f"{self.spec.label}: {self._program.path} create gave no container's id",
+                    found=said or "nothing",
+                )
             if wanted.sql:
-                said = Path(closed) / "sql"
-                said.write_text(wanted.sql)
-                said.chmod(0o644)  # within the container the server's user reads it
-                self._program.call("cp", str(said), f"{container}:{SQL}")
+                sql = closed / "sql"
+                sql.write_text(wanted.sql)
+                sql.chmod(0o644)  # within the container the server's user reads it
+                self._program.call("cp", str(sql), f"{container}:{SQL}")
         return container
 
     def _begin(self, container: str) -> Endpoint:
         self._program.call("start", container)
         said = self._program.says("port", container, f"{self.port}/tcp") or ""
-        port = re.match(r"\S+:(\d{1,5})\b", said)
-        if port is None:
+        port = re.match(r"\S+:([0-9]{1,5})\b", said)
+        if port is None or not 0 < int(port[1]) < 65536:
             raise ServerError(
                 f"{self.spec.label}: its container has no port {self.port}: it ended as it began",
                 found=log_end_of(self._program, container) or None,

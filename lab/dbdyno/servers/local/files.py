@@ -16,7 +16,6 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,15 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.files import open_file, opened_folder, remove_tree, replaced
+from dbdyno.files import (
+    make_temporary,
+    occupied_bytes,
+    open_file,
+    opened_folder,
+    remove_temporary,
+    remove_tree,
+    replaced,
+)
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 
@@ -198,7 +205,7 @@ def make_folders(folders: Sequence[Path], user: ServerUser | None) -> None:
 def socket_place(
     label: str, work: Path, name: str, user: ServerUser | None, *, commas: bool
 ) -> Path:
-    """Path of a socket in the working folder, or in a short folder if its path is impossible.
+    """Path of a socket in the working folder, or in a temporary folder if its path is impossible.
 
     Args:
         commas: allowed in the path; libpq takes a path with a comma for a list of hosts.
@@ -208,17 +215,25 @@ def socket_place(
     """
     if _will_do(work / name, commas):
         return work / name
-    short = Path(tempfile.mkdtemp(prefix="dbdyno-"))
+    temporary = make_temporary()
+    temporary.chmod(0o711)
+    short = temporary / "s"
     if not _will_do(short / name, commas):
-        short.rmdir()
+        remove_temporary(temporary)
         unless = "" if commas else " and no comma"
         raise ServerError(
             f"{label}: a socket's path may have {SOCKET_BYTES_MAX} bytes at most{unless}",
             found=str(short / name),
             hint="set TMPDIR to a folder with a shorter and plainer name",
         )
-    process.give_to(short, user)
+    make_folders([short], user)
     return short / name
+
+
+def remove_socket_place(socket: Path | None, work: Path) -> None:
+    """Remove the temporary folder of a socket, if it has one beside the working folder `work`."""
+    if socket is not None and socket.parent != work:
+        remove_temporary(socket.parent.parent)
 
 
 def _will_do(path: Path, commas: bool) -> bool:
@@ -254,21 +269,15 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
             _Copying(os.fstat(read).st_uid, owner).folder(read, written, source)
     except (OSError, RecursionError) as error:
         remove_tree(target)
+        endless = "folders in folders without end"
+        why = endless if isinstance(error, RecursionError) else error.strerror or error
         raise ServerError(
-            f"{source} cannot be copied to {target}: {getattr(error, 'strerror', None) or error}",
+            f"{source} cannot be copied to {target}: {why}",
             hint="make room, or look at the disk and at who owns the files",
         ) from error
     except BaseException:
         remove_tree(target)
         raise
-
-
-def occupied_bytes(folder: Path) -> int:
-    """Disk space of a folder's files; ServerError if they lie too deep."""
-    try:
-        return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
-    except RecursionError as error:
-        raise ServerError(f"{folder} has folders in folders without end") from error
 
 
 @dataclass(frozen=True)

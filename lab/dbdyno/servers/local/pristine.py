@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError, ServerError
-from dbdyno.files import remove_tree
+from dbdyno.files import hold, remove_tree, temporary_folder
 from dbdyno.servers.local import files
 from dbdyno.servers.local.files import make_folders
 from dbdyno.servers.process import ServerUser
@@ -54,7 +54,7 @@ def kept(
         ServerError: it could not be initialised.
         ProvisionError: the cache cannot be used.
     """
-    root = places.make_cache_folder("pristine")
+    root = places.make_cache_folder(places.PRISTINE)
     if not places.reachable(root, user):
         raise ProvisionError(
             f"the servers' user {user.name if user else ''} cannot reach the cache {root}",
@@ -67,7 +67,7 @@ def kept(
             report(f"{entry.reference}: initialising a data directory")
             remove_tree(place)
             _make(making, user, place)
-            provision.clear_left(place)  # tries once more: loads of later runs do not come here
+        hold(place)
     return place / "data"
 
 
@@ -96,7 +96,7 @@ def finish(
 
 
 def _make(making: Making, user: ServerUser | None, place: Path) -> None:
-    with provision.fresh_folder(place) as outer:
+    with temporary_folder(place.parent) as outer:
         outer.chmod(0o711)
         work = outer / "server"
         make_folders([work, *(work / name for name in making.folders)], user)

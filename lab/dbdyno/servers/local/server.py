@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from dbdyno.errors import ServerError, UsageError
-from dbdyno.files import remove_tree
 from dbdyno.plan.settings import SettingValue
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, STOP_S, Credentials, Endpoint, ServerSpec
 from dbdyno.servers.local import pristine
-from dbdyno.servers.local.files import InstanceFiles, read_file
+from dbdyno.servers.local.files import InstanceFiles, read_file, remove_socket_place
 from dbdyno.servers.local.pristine import Making
 from dbdyno.servers.process import LOOPBACK, ServerUser
 from dbdyno.servers.programs import places
@@ -206,9 +205,7 @@ class StartedServer(ABC):
         return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
     def _remove_traces(self) -> None:
-        socket = self.endpoint.socket
-        if socket is not None and socket.parent != self._site.work:
-            remove_tree(socket.parent)
+        remove_socket_place(self.endpoint.socket, self._site.work)
 
 
 def check_version(label: str, entry: CatalogEntry, version: str) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from dbdyno.errors import ProvisionError
+from dbdyno.files import occupied_bytes
 from dbdyno.servers import process
 from dbdyno.servers.base import DATABASE, MYSQL
-from dbdyno.servers.local.files import occupied_bytes, remove_file
+from dbdyno.servers.local.files import remove_file
 from dbdyno.servers.local.pristine import Making, finish
 from dbdyno.servers.local.server import (
     ProductSettings,

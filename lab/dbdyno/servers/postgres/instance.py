@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
-from dbdyno.files import open_file, opened_folder, private
+from dbdyno.files import occupied_bytes, open_file, opened_folder, private
 from dbdyno.servers import process
 from dbdyno.servers.base import PGSQL
-from dbdyno.servers.local.files import occupied_bytes, read_file
+from dbdyno.servers.local.files import read_file
 from dbdyno.servers.local.pristine import Making, finish
 from dbdyno.servers.local.server import (
     ProductSettings,

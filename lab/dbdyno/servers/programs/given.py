@@ -7,11 +7,13 @@ it is used in place, never copied and never changed, so it may be as large as ``
 from __future__ import annotations
 
 import shutil
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, ClassVar, Final
 
@@ -22,6 +24,7 @@ from dbdyno.servers.programs.sources import Tool, digest_of, fetched_file
 from dbdyno.servers.programs.unpack import Layout, check_links, unpack
 
 SILENCE_S_MAX: Final = 60.0
+FETCH_S_MAX: Final = 3600.0
 DOWNLOAD_BYTES_MAX: Final = 4 * 1024**3
 REPORT_EVERY_BYTES: Final = 100_000_000
 TREE: Final = Layout(  # debug builds and tests, often the larger part
@@ -54,12 +57,16 @@ class TarballSource:
 
     def fetch(self, work: Path, report: Callable[[str], None]) -> Path:
         archive = work / "archive"
-        try:
+
+        def download(late: threading.Event) -> None:
             with (
                 urllib.request.urlopen(self.name, timeout=SILENCE_S_MAX) as answer,  # noqa: S310 - read() asks
                 archive.open("wb") as written,
             ):
-                _copy(answer, written, report)
+                _copy(answer, written, report, late)
+
+        try:
+            _in_time(download)
         except (OSError, HTTPException) as error:  # URLError is an OSError
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
@@ -107,9 +114,40 @@ def look(folder: Path) -> FolderSource:
     return FolderSource(folder, digest_of(folder / program))
 
 
-def _copy(answer: IO[bytes], written: IO[bytes], report: Callable[[str], None]) -> None:
+def _in_time(download: Callable[[threading.Event], None]) -> None:
+    """Run a download in a thread, as a server can answer slowly in each of its steps.
+
+    Raises:
+        TimeoutError: it took longer than `FETCH_S_MAX`; it is told so and not waited for.
+    """
+    late, errors = threading.Event(), list[Exception]()
+
+    def body() -> None:
+        try:
+            download(late)
+        except Exception as error:  # raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=body, name="download", daemon=True)
+    thread.start()
+    try:
+        thread.join(FETCH_S_MAX)
+    finally:
+        late.set()
+    if thread.is_alive():
+        raise TimeoutError(f"it took longer than {FETCH_S_MAX:g} s")
+    if errors:
+        raise errors[0]
+
+
+def _copy(
+    answer: BufferedReader,
+    written: IO[bytes],
+    report: Callable[[str], None],
+    late: threading.Event,
+) -> None:
     taken, next_report = 0, REPORT_EVERY_BYTES
-    while chunk := answer.read(1 << 20):
+    while (chunk := answer.read1(1 << 20)) and not late.is_set():
         taken += len(chunk)
         if taken > DOWNLOAD_BYTES_MAX:
             raise ProvisionError(f"the download is larger than {DOWNLOAD_BYTES_MAX} bytes")

@@ -29,9 +29,13 @@ PROGRAMS: Final = (
 )
 POSTGRES_MIN: Final = 15
 ANSWER_S_MAX: Final = 30
-WORDS_OF_MYSQL: Final = re.compile(r"\bVer (?P<version>\d+\.\d+\.\d+)(?P<more>\S*)")
+WORDS_OF_MYSQL: Final = re.compile(
+    r"\bVer (?P<version>[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4})(?![0-9])(?P<more>\S*)"
+)
 BUILT_ON_MYSQL: Final = {"(Percona Server": "percona", "(GreatSQL": "greatsql"}
-WORDS_OF_POSTGRES: Final = re.compile(r"\bpostgres \(PostgreSQL\) (?P<version>\d+(\.\d+)+)")
+WORDS_OF_POSTGRES: Final = re.compile(
+    r"\bpostgres \(PostgreSQL\) (?P<version>[0-9]{1,4}(\.[0-9]{1,4}){1,3})(?![0-9])"
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Folders of fetched servers and their pristine data, and their access for the servers' user.
+"""The cache: folders of fetched servers and their pristine data, and who may enter and remove them.
 
 Root's home is closed to everyone else, and as root the servers run as another user: then the cache
 is under /var/cache, and an instance meant for a closed folder works in the cache instead.
@@ -7,18 +7,36 @@ is under /var/cache, and an instance meant for a closed folder works in the cach
 from __future__ import annotations
 
 import hashlib
+import math
 import os
+import re
 import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from dbdyno.errors import ProvisionError
-from dbdyno.files import refuse_shared, remove_tree
+from dbdyno.errors import ProvisionError, StoreError, UsageError
+from dbdyno.files import (
+    locked,
+    occupied_bytes,
+    refuse_shared,
+    remove_left,
+    remove_tree,
+    remove_unheld,
+)
 from dbdyno.servers.process import ServerUser
 
 CACHE_FOR_ROOT: Final = Path("/var/cache/dbdyno")
 STANDS_FOR: Final = "stands-for"
 INSTEAD: Final = "name another folder with DBDYNO_CACHE"
+LIMIT: Final = "DBDYNO_CACHE_GB_MAX"
+SERVERS: Final = "servers"
+PRISTINE: Final = "pristine"
+MAVEN: Final = "maven"
+INSTANCES: Final = "instances"
+FLEET: Final = "fleet"
 
 
 def cache_folder() -> Path:
@@ -50,6 +68,70 @@ def make_cache_folder(*parts: str) -> Path:
             hint=INSTEAD,
         ) from error
     return folder
+
+
+def bytes_max() -> int | None:
+    """Largest size of the cache, ``$DBDYNO_CACHE_GB_MAX``; None without a limit.
+
+    Raises:
+        UsageError: the variable is no number above 0.
+    """
+    text = os.environ.get(LIMIT)
+    if not text:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
+        return round(float(text) * 1e9)
+    raise UsageError(f"{LIMIT} is no size in GB", wanted="a number, such as 20", found=repr(text))
+
+
+def excess_bytes() -> float:
+    """Bytes of the cache beyond its limit; below 0 within it, without a limit without end."""
+    most = bytes_max()
+    return -math.inf if most is None else occupied_bytes(cache_folder()) - most
+
+
+def tell_excess(report: Callable[[str], None]) -> None:
+    """Report a cache larger than its limit, with the commands that free it."""
+    if (excess := excess_bytes()) > 0:
+        report(
+            f"the cache {cache_folder()} takes {excess / 1e6:.0f} MB more than {LIMIT} allows; to "
+            "free it: dbdyno runs clean, dbdyno servers clean"
+        )
+
+
+def lock_of(place: Path) -> Path:
+    """Lock file of whoever makes or removes a folder in the cache."""
+    return place.with_name(f"{place.name}.lock")
+
+
+def programs() -> list[Path]:
+    """Folders with programs, pristine data and Maven's downloads."""
+    kinds = (cache_folder() / kind for kind in (SERVERS, PRISTINE))
+    folders = [place for kind in kinds for place in sorted(kind.glob("[!.]*")) if place.is_dir()]
+    return [*folders, *(place for place in [cache_folder() / MAVEN] if place.is_dir())]
+
+
+def remove(place: Path) -> bool:
+    """Remove a folder of `programs` unless a process uses it (`files.hold`); True if it is gone."""
+    try:
+        with locked(lock_of(place), place.name):
+            return remove_unheld(place)
+    except StoreError:  # it is being made
+        return False
+
+
+def clear() -> None:
+    """Remove the remains of killed processes from the cache and the system's temporary folder."""
+    cache = cache_folder()
+    kinds = (cache, cache / SERVERS, cache / PRISTINE)
+    with suppress(OSError, StoreError):
+        remove_left(Path(tempfile.gettempdir()))
+        refuse_shared(cache, "the cache folder")
+        for parent in (*kinds, *cache.glob(f"{FLEET}/*")):
+            remove_left(parent)
+        for note in cache.glob(f"{INSTANCES}/*/{STANDS_FOR}"):
+            if not _is_needed(note):
+                remove_tree(note.parent)
 
 
 def make_open(folder: Path) -> None:
@@ -95,11 +177,8 @@ def instance_folder(folder: Path, user: ServerUser | None) -> Path:
 
 
 def _instead_of(original: Path, user: ServerUser) -> Path:
-    """A folder in the cache for a closed one; substitutes of vanished folders are removed."""
-    root = make_cache_folder("instances")
-    for note in root.glob(f"*/{STANDS_FOR}"):
-        if not _is_needed(note):
-            remove_tree(note.parent)
+    """A folder in the cache for a closed one."""
+    root = make_cache_folder(INSTANCES)
     instead = root / hashlib.sha256(str(original).encode()).hexdigest()[:16]
     make_open(instead)
     (instead / STANDS_FOR).write_text(str(original))

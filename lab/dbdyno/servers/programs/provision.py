@@ -11,27 +11,24 @@ import ctypes
 import json
 import platform
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from glob import escape
 from pathlib import Path
 from typing import Final
 
 from dbdyno.errors import ProvisionError, StoreError
-from dbdyno.files import locked, remove_tree, replaced
+from dbdyno.files import hold, locked, remove_left, replaced, temporary_folder
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
 from dbdyno.servers.programs.given import FolderSource
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
-MAKING: Final = ".{}-making-"
 
 
 def is_cached(entry: CatalogEntry) -> bool:
     """True if the cache has a complete copy, judged by sizes; `get` compares each byte."""
-    return _is_whole(entry, places.cache_folder() / "servers" / entry.folder_name)
+    return _is_whole(entry, places.cache_folder() / places.SERVERS / entry.folder_name)
 
 
 def get(entry: CatalogEntry, report: Callable[[str], None]) -> Path:
@@ -60,24 +57,26 @@ def program_of(entry: CatalogEntry, home: Path) -> str:
 
 
 def _cached(entry: CatalogEntry, source: Source, report: Callable[[str], None]) -> Path:
-    home = places.make_cache_folder("servers") / entry.folder_name
+    home = places.make_cache_folder(places.SERVERS) / entry.folder_name
     with making(home, entry.reference, report):
         if not _is_unchanged(entry, home):
             check(entry, download=True)
             _fetch_and_unpack(entry, source, home, report)
+            places.tell_excess(report)
+        hold(home)
     return home
 
 
 @contextmanager
 def making(place: Path, reference: str, report: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of a folder in the cache, cleared of the remains of dead labs.
+    """Hold the lock of a folder in the cache, where nothing of dead processes is left.
 
     Raises:
         ProvisionError: the cache cannot be used.
     """
     try:
-        with locked(place.with_name(f"{place.name}.lock"), reference, wait=report):
-            clear_left(place)
+        with locked(places.lock_of(place), reference, wait=report):
+            remove_left(place.parent)
             yield
     except (OSError, StoreError) as error:
         raise ProvisionError(
@@ -87,26 +86,10 @@ def making(place: Path, reference: str, report: Callable[[str], None]) -> Iterat
         ) from error
 
 
-@contextmanager
-def fresh_folder(place: Path) -> Iterator[Path]:
-    """A temporary folder beside `place` for making it, removed at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=MAKING.format(place.name), dir=place.parent))
-    try:
-        yield folder
-    finally:
-        remove_tree(folder)
-
-
-def clear_left(place: Path) -> None:
-    """Remove the remains of dead labs that were making `place`; only for the holder of its lock."""
-    for left in place.parent.glob(f"{MAKING.format(escape(place.name))}*"):
-        remove_tree(left)
-
-
 def _fetch_and_unpack(
     entry: CatalogEntry, source: Source, home: Path, report: Callable[[str], None]
 ) -> None:
-    with fresh_folder(home) as work:
+    with temporary_folder(home.parent) as work:
         work.chmod(0o711)  # clients of root's run as the servers' user
         size = f" ({source.download_bytes / 1e6:.0f} MB)" if source.download_bytes else ""
         report(f"{entry.reference}: fetching {source.name}{size}")

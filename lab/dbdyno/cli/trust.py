@@ -8,6 +8,7 @@ file of a stranger can say that it is the user's own.
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from dbdyno.cli.progress import note
@@ -23,8 +24,7 @@ BEGUN: Final = "plans"
 def remember(plan: Plan) -> None:
     """Note a plan as the user's; without a cache, later commands ask for --trust."""
     if _risks(plan):
-        with suppress(ProvisionError, OSError):
-            (places.make_cache_folder(BEGUN) / plan.hash()).touch()
+        _note_begun(plan)
 
 
 def refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
@@ -34,18 +34,29 @@ def refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
         name: of the bundle or run with the plan.
     """
     risks = _risks(plan)
+    if not risks:
+        return
     with suppress(ProvisionError, OSError):
-        if risks and (places.make_cache_folder(BEGUN) / plan.hash()).exists():
+        if _begun(plan).exists():
             return
     for fact in risks:
         note(f"the plan asks for this: {fact.topic}: {fact.text} ({fact.risk})")
-    if risks and not trusted:
+    if not trusted:
         raise UsageError(
             f"{name} was not begun here and asks for more than known servers and plain settings",
             found=f"{len(risks)} such; see above",
             hint="if you trust whoever made it, add --trust",
         )
-    remember(plan)
+    _note_begun(plan)
+
+
+def _note_begun(plan: Plan) -> None:
+    with suppress(ProvisionError, OSError):
+        _begun(plan).touch()
+
+
+def _begun(plan: Plan) -> Path:
+    return places.make_cache_folder(BEGUN) / plan.hash()
 
 
 def _risks(plan: Plan) -> list[PlanFact]:

@@ -123,7 +123,7 @@ def dripping(head):
 
 @pytest.mark.parametrize("head", [b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 200 OK\r\nX: "])
 def test_a_download_that_drips_for_ever_has_an_end(tmp_path, monkeypatch, head):
-    monkeypatch.setattr(given, "FETCH_S_MAX", 0.2)
+    monkeypatch.setattr(given, "DOWNLOAD_S_MAX", 0.2)
     with (
         dripping(head) as address,
         pytest.raises(ProvisionError, match="could not be fetched") as caught,

@@ -24,7 +24,7 @@ from dbdyno.servers.programs.sources import Tool, digest_of, fetched_file
 from dbdyno.servers.programs.unpack import Layout, check_links, unpack
 
 SILENCE_S_MAX: Final = 60.0
-FETCH_S_MAX: Final = 3600.0
+DOWNLOAD_S_MAX: Final = 3600.0
 DOWNLOAD_BYTES_MAX: Final = 4 * 1024**3
 REPORT_EVERY_BYTES: Final = 100_000_000
 TREE: Final = Layout(  # debug builds and tests, often the larger part
@@ -118,7 +118,7 @@ def _in_time(download: Callable[[threading.Event], None]) -> None:
     """Run a download in a thread, as a server can answer slowly in each of its steps.
 
     Raises:
-        TimeoutError: it took longer than `FETCH_S_MAX`; it is told so and not waited for.
+        TimeoutError: it took longer than `DOWNLOAD_S_MAX`; it is told so and not waited for.
     """
     late, errors = threading.Event(), list[Exception]()
 
@@ -131,11 +131,11 @@ def _in_time(download: Callable[[threading.Event], None]) -> None:
     thread = threading.Thread(target=body, name="download", daemon=True)
     thread.start()
     try:
-        thread.join(FETCH_S_MAX)
+        thread.join(DOWNLOAD_S_MAX)
     finally:
         late.set()
     if thread.is_alive():
-        raise TimeoutError(f"it took longer than {FETCH_S_MAX:g} s")
+        raise TimeoutError(f"it took longer than {DOWNLOAD_S_MAX:g} s")
     if errors:
         raise errors[0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.store.store import Store
+from support.deep_folders import make_deep
 from support.published_logs import HAMMERDB, OWN_CSV, OWN_HLOG, OWN_JSON, PGBENCH, V04, V1
 from support.source import ROOT
 
@@ -504,13 +504,7 @@ def test_a_folder_too_deep_is_refused_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "logs").mkdir()
-    made = os.open(tmp_path / "logs", os.O_RDONLY)
-    for _ in range(1200):
-        os.mkdir("a", dir_fd=made)
-        deeper = os.open("a", os.O_RDONLY, dir_fd=made)
-        os.close(made)
-        made = deeper
-    os.close(made)
+    make_deep(tmp_path / "logs", 1200)
     try:
         assert imported(tmp_path / "logs", tmp_path / "runs") == 2
     finally:

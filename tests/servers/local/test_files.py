@@ -25,6 +25,7 @@ from dbdyno.servers.local.files import (
     remove_socket_place,
     socket_place,
 )
+from support.deep_folders import make_deep
 
 NAME = ".s.PGSQL.5432"
 
@@ -220,13 +221,7 @@ def test_a_file_of_holes_that_would_take_hours_to_read_is_refused(source, target
 
 
 def test_folders_in_folders_without_end_are_refused_and_removed(source, target):
-    made = os.open(source, os.O_RDONLY)
-    for _ in range(1500):
-        os.mkdir("a", dir_fd=made)
-        deeper = os.open("a", os.O_RDONLY, dir_fd=made)
-        os.close(made)
-        made = deeper
-    os.close(made)
+    make_deep(source, 1500)
     with pytest.raises(ServerError, match="without end"):
         files.copy_tree(source, target, owner=None)
     remove_tree(source)

@@ -2,9 +2,9 @@
 //!
 //! [`run`] opens connections ([`opening`], [`session`]), deals them out to engine threads, and lets
 //! a [`worker`] loop on each thread send the events of a [`workload`] through a [`reactor`].
-//! [`time`] schedules events. [`dataset`] creates and fills the
-//! tables; [`control`] is an administrator's session; [`reference`] holds servers of known
-//! behaviour for tests and calibration; [`relay`] is a network between servers.
+//! [`time`] schedules events. [`dataset`] creates and fills the tables; [`control`] is an
+//! administrator's session; [`reference`] holds servers of known behaviour for tests and
+//! calibration; [`relay`] is a network between servers.
 pub mod control;
 pub mod dataset;
 pub mod driver;

@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -359,6 +359,16 @@ def growth(reader: Read, make: Make, folder: Path) -> float:
     return grown
 
 
+@pytest.fixture
+def small_heap() -> Iterator[None]:
+    """Keep objects of other tests out of collections, which would take most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("small_heap")
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 def test_a_reader_takes_time_in_proportion_to_the_bytes(
     reader: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

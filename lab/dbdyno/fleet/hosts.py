@@ -40,6 +40,7 @@ from dbdyno.store.reading import StoredRun
 from dbdyno.store.store import Store
 
 TAKE_S: Final = 0.2
+"""How long messages wait at most."""
 TAKEN_MAX: Final = 1000
 """So many messages at most before the hosts are looked at again."""
 NAME_BYTES: Final = 4
@@ -380,12 +381,12 @@ class Hosts:
     def _wait(self, context: RunContext, schedule: Schedule) -> None:
         """Store the hosts' messages until a host has finished its block or is lost."""
         while True:
+            working = [host for host in self._hosts if host.work is not None]
+            ready, _ = ray.wait([host.work for host in working], timeout=TAKE_S)
             self._take(context)
-            for host in [host for host in self._hosts if host.work is not None]:
-                ready, _ = ray.wait([host.work], timeout=0)
+            for host in working:
                 silent_s = time.monotonic() - host.heard_s
-                if ready:
-                    self._take(context)
+                if host.work in ready:
                     self._ended(context, host, schedule)
                     return
                 if silent_s > SILENT_S:
@@ -430,15 +431,13 @@ class Hosts:
             schedule.queue_repeats(host.block)
 
     def _take(self, context: RunContext) -> None:
-        """Store and show some of the hosts' messages, after a short wait for the first."""
+        """Store and show some of the hosts' messages."""
         by_name = {host.name: host for host in self._hosts}
-        wait_s: float | None = TAKE_S
         for _ in range(TAKEN_MAX):
             try:
-                event = self._events.get(block=wait_s is not None, timeout=wait_s)
+                event = self._events.get(block=False)
             except Empty:
                 return
-            wait_s = None
             if not isinstance(event, Event) or not event.is_whole():
                 continue
             if (host := by_name.get(event.host)) is not None:

@@ -38,3 +38,12 @@ def test_one_that_dies_or_stands_still_is_told_and_followed_by_another(
         with pytest.raises(ChildProcessError, match=f"ended with status {status}$"):
             draw(BAR)
     assert draw(BAR)[0].startswith("<svg")
+
+
+def test_a_process_that_ended_between_two_charts_is_replaced() -> None:
+    draw(BAR)
+    drawing = converter._DrawingProcess.current
+    assert drawing is not None
+    drawing._process.kill()
+    drawing._process.wait()
+    assert draw(BAR)[0].startswith("<svg")

@@ -88,6 +88,9 @@ class _DrawingProcess:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -99,7 +102,11 @@ class _DrawingProcess:
 
 def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
     with _DrawingProcess.lock:
-        child = _DrawingProcess.current = _DrawingProcess.current or _DrawingProcess()
+        child = _DrawingProcess.current
+        if child is not None and child.has_ended():
+            child.close()
+            child = None
+        child = _DrawingProcess.current = child or _DrawingProcess()
         try:
             answer = child.answer(request)
         except BaseException:  # what it still says would be taken for the next answer

@@ -127,7 +127,7 @@ def test_what_was_made_to_break_a_reader_is_read_or_refused(
 
 def test_a_cell_between_quotes_may_have_two_lines() -> None:
     (grid,) = grids_in('threads,tps\n"8\n",12\n16,13\n', "page", is_heading)
-    assert (grid.rows, grid.lines) == ((("8", "12"), ("16", "13")), (3, 4))
+    assert (grid.rows, grid.lines) == ((("8", "12"), ("16", "13")), ((3, 3), (4, 4)))
 
 
 def test_cells_that_span_rows_and_columns_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,9 +95,11 @@ class PublishedTable(FiniteNoun):
     Attributes:
         at: further conditions, for example `buffer_pool_gb: "48"`.
         values: by metric (`tps`, `qps`, `latency_ms_avg`, `latency_ms_p95`, …), one for each level.
+        lines: of the source, by metric, for each number; empty if they are not known.
         place: its place in the source.
         is_mean_said: False if `latency_ms_avg` is a latency without further words, which may be a
             percentile.
+        is_hidden: True if it stands in a comment of the page, which a browser does not show.
     """
 
     system: str
@@ -105,17 +107,20 @@ class PublishedTable(FiniteNoun):
     threads: tuple[int, ...]
     at: dict[str, str] = {}
     values: dict[str, tuple[Number, ...]]
+    lines: dict[str, tuple[int, ...]] = {}
     place: str = ""
     is_mean_said: bool = True
+    is_hidden: bool = False
 
     @model_validator(mode="after")
     def _as_many_values_as_levels(self) -> PublishedTable:
-        for metric, values in self.values.items():
-            if len(values) != len(self.threads):
-                raise ValueError(
-                    f"{metric} of {self.system} has {len(values)} values for"
-                    f" {len(self.threads)} load levels"
-                )
+        for kind, columns in (("values", self.values), ("lines", self.lines)):
+            for metric, column in columns.items():
+                if len(column) != len(self.threads):
+                    raise ValueError(
+                        f"{metric} of {self.system} has {len(column)} {kind} for"
+                        f" {len(self.threads)} load levels"
+                    )
         return self
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
 from dbdyno.audit.page.captions import level_in, pair_in
 from dbdyno.audit.page.columns import (
@@ -35,6 +36,8 @@ SUMMARY: Final = re.compile(
 """A row that sums up the others."""
 PLACES: Final = 3
 """Columns at the begin of a row that may name what it is of."""
+Cell = TypeVar("Cell", str, int)
+"""A cell's text, or its line."""
 
 
 def plain(grid: Grid) -> Grid:
@@ -63,9 +66,9 @@ def _levels_down(grid: Grid) -> Grid:
     metric, unit = metric_of(first), UNIT.search(first)
     said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
     names = [f"{row[0]}{said}" for row in grid.rows]
-    columns = [list(map(str, levels)), *(row[1:] for row in grid.rows)]
-    rows = tuple(tuple(cells) for cells in zip(*columns, strict=True))
-    return grid._replace(heading=(THREADS, *names), rows=rows, lines=(grid.line,) * len(rows))
+    rows = _turned([list(map(str, levels)), *(row[1:] for row in grid.rows)])
+    lines = _turned([(grid.line,) * len(levels), *(line[1:] for line in grid.lines)])
+    return grid._replace(heading=(THREADS, *names), rows=rows, lines=lines)
 
 
 def _metrics_down(grid: Grid) -> Grid:
@@ -82,27 +85,38 @@ def _metrics_down(grid: Grid) -> Grid:
         return grid
     heading = (SYSTEM, *(row[0] for row in grid.rows))
     rows = tuple((grid.heading[n], *(row[n] for row in grid.rows)) for n in kept)
-    return grid._replace(heading=heading, rows=rows, lines=(grid.line,) * len(rows))
+    lines = tuple((grid.line, *(line[n] for line in grid.lines)) for n in kept)
+    return grid._replace(heading=heading, rows=rows, lines=lines)
+
+
+def _turned(cells: Sequence[Sequence[Cell]]) -> tuple[tuple[Cell, ...], ...]:
+    """Columns as rows."""
+    return tuple(zip(*cells, strict=True))
 
 
 def _pairs_apart(grid: Grid) -> Grid:
     """Splits columns with two numbers in each cell, as their heading says."""
     columns: list[tuple[str, ...]] = []
+    lines: list[tuple[int, ...]] = []
     above = pair_in(grid.captions)
-    for heading, *cells in zip(grid.heading, *grid.rows, strict=True):
+    for (heading, *cells), places in zip(
+        _turned([grid.heading, *grid.rows]), _turned(grid.lines), strict=True
+    ):
         match = PAIR.fullmatch(heading.strip()) if len(heading) <= HEADING_MAX else None
         if match and all(cell.count("/") == 1 for cell in cells):
             parts = [re.sub(r"^\.(\d\d)$", r"\1%", match[name]) for name in ("first", "second")]
-            names = [f"{match['before']} {part}{match['after']}" for part in parts]
+            pair = [f"{match['before']} {part}{match['after']}" for part in parts]
         elif above and all(map(TWO_NUMBERS.fullmatch, cells)):
-            names = [f"{heading} {part}" for part in above]
+            pair = [f"{heading} {part}" for part in above]
         else:
             columns.append((heading, *cells))
+            lines.append(places)
             continue
-        for number, name in enumerate(names):
+        for number, name in enumerate(pair):
             columns.append((name, *(cell.split("/")[number].strip() for cell in cells)))
-    heading, *rows = zip(*columns, strict=True)
-    return grid._replace(heading=heading, rows=tuple(rows))
+            lines.append(places)
+    names, *rows = _turned(columns)
+    return grid._replace(heading=names, rows=tuple(rows), lines=_turned(lines))
 
 
 def _groups_apart(grid: Grid) -> Grid:
@@ -110,18 +124,21 @@ def _groups_apart(grid: Grid) -> Grid:
 
     Rows that sum up others are left out.
     """
-    group, rows = "", []
-    for row, line in zip(grid.rows, grid.lines, strict=True):
+    group, rows = "", list[tuple[tuple[int, ...], tuple[str, ...]]]()
+    for row, lines in zip(grid.rows, grid.lines, strict=True):
         texts = {cell.strip() for cell in row} - {""}
         if len(row) > 2 and len(texts) == 1 and is_word(row[0].strip()):
             group = row[0].strip()
         elif not any(SUMMARY.fullmatch(cell.strip()) for cell in row[:PLACES]):
-            rows.append((line, (group, *row)))
-    if not group:
-        kept = tuple(row[1:] for _, row in rows)
-        return grid._replace(rows=kept, lines=tuple(line for line, _ in rows)) if rows else grid
-    heading, lines = ("", *grid.heading), tuple(line for line, _ in rows)
-    return grid._replace(heading=heading, rows=tuple(row for _, row in rows), lines=lines)
+            rows.append(((lines[0], *lines), (group, *row)))
+    if not rows and not group:
+        return grid
+    begin = 0 if group else 1
+    return grid._replace(
+        heading=("", *grid.heading)[begin:],
+        rows=tuple(row[begin:] for _, row in rows),
+        lines=tuple(lines[begin:] for lines, _ in rows),
+    )
 
 
 def _filled_down(grid: Grid) -> Grid:

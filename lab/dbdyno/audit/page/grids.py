@@ -47,13 +47,13 @@ class Grid(NamedTuple):
 
     Attributes:
         heading: the text of its columns; rows: of equal length, if `check` passes.
-        line: of the heading in the source, counted from 1; lines: of each row.
+        line: of the heading in the source, counted from 1; lines: of each cell, row by row.
         captions: the last words before it, then the headings above it, innermost first.
     """
 
     heading: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    lines: tuple[int, ...]
+    lines: tuple[tuple[int, ...], ...]
     line: int = 1
     captions: tuple[str, ...] = ()
 
@@ -65,10 +65,10 @@ class Grid(NamedTuple):
                 wanted=f"{COLUMNS_MAX} at most",
                 hint="copy the columns that count into a file of their own",
             )
-        for row, line in zip(self.rows, self.lines, strict=True):
+        for row, lines in zip(self.rows, self.lines, strict=True):
             if len(row) != len(self.heading):
                 raise UsageError(
-                    f"line {line} of {source}: a row of another length than its table",
+                    f"line {lines[0]} of {source}: a row of another length than its table",
                     wanted=f"{len(self.heading)} cells, as in the heading",
                     found=f"{len(row)}: {' | '.join(row)[:100]}",
                     hint="is a cell missing, or one that holds a separator? correct the row",
@@ -151,7 +151,8 @@ def _without_comments(text: str) -> str:
 
 def _grid(rows: Sequence[Sequence[str]], lines: Sequence[int], captions: tuple[str, ...]) -> Grid:
     heading, *body = (tuple(row) for row in rows)
-    return Grid(heading, tuple(body), tuple(lines[1:]), lines[0], captions)
+    each = ((line,) * len(row) for row, line in zip(body, lines[1:], strict=True))
+    return Grid(heading, tuple(body), tuple(each), lines[0], captions)
 
 
 class _Tables(HTMLParser):
@@ -346,9 +347,10 @@ def _cell_a_line(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]
         if (last := ends[start]) > end:
             cells = [cell for _, cell in lines[start:last]]
             rows = [tuple(cells[i : i + end - start]) for i in range(0, len(cells), end - start)]
-            numbers = [lines[i][0] for i in range(end, last, end - start)]
+            numbers = [n for n, _ in lines[start:last]]
+            each = [tuple(numbers[i : i + end - start]) for i in range(0, len(cells), end - start)]
             captions = (lines[start - 1][1].strip(" #*_:："),) if start else ()
-            yield Grid(rows[0], tuple(rows[1:]), tuple(numbers), lines[start][0], captions)
+            yield Grid(rows[0], tuple(rows[1:]), tuple(each[1:]), lines[start][0], captions)
         place = max(last, place + 1)
 
 

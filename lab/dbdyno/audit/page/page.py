@@ -175,10 +175,10 @@ def published(
     names = workload_names([_words_of(WORKLOAD, columns, row) for row in grid.rows])
     parts = by_workload([column.system for column in columns if column.has_numbers])
     level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
-    for row, line in zip(grid.rows, grid.lines, strict=True):
-        threads = _whole(row[level], line, source)
+    for row, lines in zip(grid.rows, grid.lines, strict=True):
+        threads = _whole(row[level], lines[level], source)
         at = tuple({**said.at, **_conditions(columns, row)}.items())
-        for name, values in _row_values(grid, columns, row, mapping, line, source).items():
+        for name, values in _row_values(grid, columns, row, mapping, lines, source).items():
             workload, system = parts[name]
             place = (
                 system or _words_of(SYSTEM, columns, row) or default,
@@ -193,7 +193,8 @@ def published(
             workload=workload,
             at=dict(at),
             threads=tuple(threads for threads, _ in rows),
-            values={metric: tuple(row[metric] for _, row in rows) for metric in metrics},
+            values={metric: tuple(row[metric].number for _, row in rows) for metric in metrics},
+            lines={metric: tuple(row[metric].line for _, row in rows) for metric in metrics},
             place=f"{source}, line {grid.line}",
             is_mean_said=all(column.is_mean_said for column in columns),
         )
@@ -239,7 +240,8 @@ def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[Tabl
         return grid, []
     if not levels and (level := level_in(grid.captions)):
         rows = tuple((*row, level) for row in grid.rows)
-        grid = grid._replace(heading=(*grid.heading, THREADS), rows=rows)
+        lines = tuple((*line, grid.line) for line in grid.lines)
+        grid = grid._replace(heading=(*grid.heading, THREADS), rows=rows, lines=lines)
         known.append(TableColumn(metric=THREADS))
         levels = 1
     if levels != 1:
@@ -367,19 +369,27 @@ def _changes(
         pair = [c for c in before if before and c.metric == before[-1].metric][-2:]
         if len(pair) < 2 or any(c.metric in (SYSTEM, WORKLOAD) for c in columns):
             continue
-        for row, line in zip(grid.rows, grid.lines, strict=True):
+        for row, lines in zip(grid.rows, grid.lines, strict=True):
             yield PublishedChange(
                 systems=(pair[0].system, pair[1].system),
                 workload=mapping.workload,
-                threads=_whole(row[level], line, source),
+                threads=_whole(row[level], lines[level], source),
                 at={**mapping.at, **_conditions(columns, row)},
                 metric=pair[0].metric,
                 text=row[at],
-                place=f"{source}, line {line}",
+                place=f"{source}, line {lines[at]}",
             )
 
 
-_Rows = list[tuple[int, dict[str, Printed]]]
+@dataclass(frozen=True)
+class PrintedAt:
+    """A number, and its line."""
+
+    number: Printed
+    line: int
+
+
+_Rows = list[tuple[int, dict[str, PrintedAt]]]
 
 
 def _row_values(
@@ -387,19 +397,20 @@ def _row_values(
     columns: Sequence[TableColumn],
     row: Sequence[str],
     mapping: Mapping,
-    line: int,
+    lines: Sequence[int],
     source: str,
-) -> dict[str, dict[str, Printed]]:
+) -> dict[str, dict[str, PrintedAt]]:
     """The numbers of a row by system; "" for columns without a system."""
-    values: dict[str, dict[str, Printed]] = {}
-    for heading, column, text in zip(grid.heading, columns, row, strict=True):
+    values: dict[str, dict[str, PrintedAt]] = {}
+    for heading, column, text, line in zip(grid.heading, columns, row, lines, strict=True):
         if column.has_numbers and not is_missing(text):
             bare = without_remark(text)
             signed = f"{bare}{_sign_of(heading, column)}"
             number = number_of(signed, mapping.decimal, line, source)
             unit = CELL_UNIT.search(bare) if column.metric.startswith("latency") else None
             ms = UNITS_MS[unit[1].casefold()] if unit else column.ms
-            values.setdefault(column.system, {})[column.metric] = _in_ms(number, ms)
+            printed = PrintedAt(_in_ms(number, ms), line)
+            values.setdefault(column.system, {})[column.metric] = printed
     return values
 
 

@@ -66,6 +66,12 @@ TPCC_MYSQL = """  [warehouse]: 2
 <TpmC>
                  3328.200 TpmC
 """
+YCSB = """$ bin/ycsb.sh run jdbc -P workloads/workloadb -p threadcount=24
+[OVERALL], RunTime(ms), 8300
+[OVERALL], Throughput(ops/sec), 1204.8192771084337
+[READ], Operations, 9500
+[READ], AverageLatency(us), 8011.5
+"""
 
 
 @pytest.mark.parametrize(
@@ -99,8 +105,13 @@ TPCC_MYSQL = """  [warehouse]: 2
         ),
         ("tpmC: 9.7\n", [(0, {"nopm": "9.7"}, 0, "go-tpc")]),
         (TPCC_MYSQL, [(16, {"nopm": "3328.200"}, 60, "tpcc-mysql")]),
+        (re.sub(r">\n +", "> ", TPCC_MYSQL), [(16, {"nopm": "3328.200"}, 60, "tpcc-mysql")]),
+        (YCSB, [(24, {"tps": "1204.8192771084337"}, 0, "YCSB")]),
     ],
-    ids=["HammerDB", "HammerDB 3", "as JSON", "BenchmarkSQL", "go-tpc", "tpmC", "tpcc-mysql"],
+    ids=[
+        *("HammerDB", "HammerDB 3", "as JSON", "BenchmarkSQL", "go-tpc", "tpmC", "tpcc-mysql"),
+        *("tpcc-mysql, in a line", "YCSB"),
+    ],
 )
 def test_programs_that_count_new_orders(
     log: str, runs: list[tuple[int, dict[str, str], float, str]]
@@ -127,6 +138,33 @@ def test_a_report_that_is_not_whole_is_refused_with_its_line() -> None:
     cut = PGBENCH[: PGBENCH.index("latency average")]
     with pytest.raises(UsageError, match="line 25 of log: a report of pgbench that is not whole"):
         rows_in(PGBENCH + "\n" * 7 + cut, "log")
+
+
+def test_a_report_without_its_head_is_no_part_of_the_report_above_it(tmp_path: Path) -> None:
+    """Scripts print a whole report and of further runs the numbers alone."""
+    path, again = tmp_path / "a.log", PGBENCH[PGBENCH.index("duration") :]
+    path.write_text(f"{PGBENCH}=== RUN 2 ===\n{again.replace('219311', '239311')}")
+    (publication,) = read([path])
+    assert [cell.values["tps"].text for cell in publication.cells()] == ["3655.632817"]
+    assert publication.unread == (f"line 18 of {path}: a report of pgbench that is not whole",)
+
+
+def test_a_run_of_unknown_connections_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(HAMMERDB + HAMMERDB.splitlines()[2])
+    (publication,) = read([path])
+    assert [cell.threads for cell in publication.cells()] == [8, 16]
+    assert [words.partition(": ")[2] for words in publication.unread] == [
+        "how many connections had this run?"
+    ]
+
+
+def test_tables_of_a_page_come_before_a_log_that_it_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(f"{PGBENCH}\n| clients | tps |\n|---|---|\n| 4 | 1801.5 |\n| 8 | 3655.6 |\n")
+    (publication,) = read([path])
+    assert [cell.threads for cell in publication.cells()] == [4, 8]
+    assert publication.unread == (f"{path}, line 15: a run of a log that the page quotes",)
 
 
 @pytest.mark.parametrize(

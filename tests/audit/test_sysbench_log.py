@@ -64,6 +64,11 @@ def test_half_a_log_has_its_lines_and_no_report():
     assert (run.tps, run.events) == ("", None)
 
 
+def test_a_report_that_is_cut_off_before_its_rates_is_a_run_without_results():
+    runs = runs_in(V1 + V04[V04.index("OLTP test") : V04.index("transactions:")], "a.log")
+    assert [(run.has_report, run.tps) for run in runs] == [(True, "505.07"), (False, "")]
+
+
 def test_a_line_that_is_cut_off_is_refused_with_its_number():
     broken = V1.replace("tps: 498.01 qps: 9961.20", "tp")
     with pytest.raises(UsageError) as refused:

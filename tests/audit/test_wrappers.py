@@ -57,6 +57,8 @@ WRAPPERS: dict[str, Callable[[str], str]] = {
     "kubectl": lines("[pod/bench-7d9f/sysbench] "),
     "stern": lines("bench-7d9f sysbench "),
     "container runtime": lines("2026-01-04T21:59:NN.123456789Z stdout F "),
+    "a paste's numbers": lines("  NN. "),
+    "a blog's notes": lambda text: "".join(f"{line} --总数\n" for line in text.splitlines()),
     "GitHub": lines("bench\tRun sysbench\t2026-01-04T21:59:NN.1234567Z "),
     "pdsh": lines("client1: "),
     "a logger": lines("2026-01-04 21:59:NN.123 | INFO     | bench:run:42 - "),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.audit.logs.other_logs import LoggedRow, logs_in
+from dbdyno.audit.logs.other_logs import LoggedRow, LoggedText, logs_in
 from dbdyno.audit.logs.sysbench_log import LoggedRun
 
 V1 = """\
@@ -184,10 +184,17 @@ OWN_HLOG = """\
 
 
 def runs_in(text: str, source: str) -> Sequence[LoggedRun]:
-    """The runs of sysbench in a log."""
-    return logs_in(text, source).runs
+    """The runs of sysbench in a log; UsageError for the first part that cannot be read."""
+    return _whole(text, source).runs
 
 
 def rows_in(text: str, source: str) -> Sequence[LoggedRow]:
-    """The runs of other programs in a log."""
-    return logs_in(text, source).rows
+    """The runs of other programs in a log; UsageError as `runs_in`."""
+    return _whole(text, source).rows
+
+
+def _whole(text: str, source: str) -> LoggedText:
+    log = logs_in(text, source)
+    if log.refusals:
+        raise log.refusals[0]
+    return log

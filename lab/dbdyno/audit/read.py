@@ -11,7 +11,7 @@ from typing import Final
 
 from dbdyno.audit.folders import Folders
 from dbdyno.audit.logs.apart import told_apart
-from dbdyno.audit.logs.other_logs import NEW_ORDER_TOOLS, LoggedRow, logs_in
+from dbdyno.audit.logs.other_logs import RESULT_TOOLS, LoggedRow, LoggedText, logs_in
 from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.page.page import page_of
@@ -30,7 +30,7 @@ from dbdyno.errors import UsageError
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 SIZE_MAX: Final = 64 * 1024**2
-TOOLS: Final = ", ".join(["sysbench", "pgbench", *(tool.name for tool in NEW_ORDER_TOOLS)])
+TOOLS: Final = ", ".join(["sysbench", "pgbench", *(tool.name for tool in RESULT_TOOLS)])
 MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -170,28 +170,25 @@ def _page(path: Path, mapping: Mapping, folders: Folders) -> Publication:
     """A log's runs, or a page's tables with the facts of its set-up; its sentences are not read."""
     text = foreign_text_of(path)
     log = logs_in(text, str(path))
-    if log.runs or log.rows:
-        runs = [run for run in log.runs if not _unfinished(run, path)]
-        unread = [words for run in log.runs if (words := _unfinished(run, path))]
-        tables_of_log = [
-            *_of_runs(runs, path, mapping, folders),
-            *_of_rows(log.rows, path, mapping, folders),
-        ]
-        return _of_log(path, text, tables_of_log, unread)
+    has_runs = bool(log.runs or log.rows)
+    if not log.is_page and (has_runs or log.refusals):
+        return _log(log, path, text, mapping, folders)
     if log.begun:
         raise _without_results([path], [log.begun])
     page = page_of(text, str(path), mapping)
-    if not page.tables and page.refusals:
-        raise page.refusals[0]
     if not page.tables:
-        raise _without_results([path], page.unread)
+        if has_runs:
+            return _log(log, path, text, mapping, folders)
+        raise page.refusals[0] if page.refusals else _without_results([path], page.unread)
+    lines = [*(run.first_line for run in log.runs), *(row.line for row in log.rows)]
+    quoted = [f"{path}, line {line}: a run of a log that the page quotes" for line in lines]
     return facts_in(text).model_copy(
         update={
             "title": path.name,
             "workload": mapping.workload,
             "tables": tuple(page.tables),
             "changes": tuple(page.changes),
-            "unread": tuple(page.unread),
+            "unread": (*page.unread, *quoted),
             "has_prose": True,
             "is_set_up_of_prose": True,
         }
@@ -234,9 +231,18 @@ def _value(match: re.Match[str]) -> float:
     return float(match["value"].replace(",", "")) * FACTORS.get(unit.lower(), 1.0)
 
 
-def _of_log(
-    path: Path, text: str, tables: Sequence[PublishedTable], unread: Sequence[str]
-) -> Publication:
+def _log(log: LoggedText, path: Path, text: str, mapping: Mapping, folders: Folders) -> Publication:
+    """A log's runs; those that cannot be read are named, unless none is left."""
+    unread = [words for run in log.runs if (words := _unfinished(run, path))]
+    runs = [run for run in log.runs if not _unfinished(run, path)]
+    refusals = [*log.refusals, *_without_threads(runs, log.rows, path)]
+    tables = [
+        *_of_runs([run for run in runs if run.threads], path, mapping, folders),
+        *_of_rows([row for row in log.rows if row.threads], path, mapping, folders),
+    ]
+    if refusals and not (tables or unread):
+        raise refusals[0]
+    unread += [refusal.message for refusal in refusals]
     limited = RATE_LIMITED.search(text)
     repeats = max((n for one in tables for n in Counter(one.threads).values()), default=1)
     disclosed = {"rate": limited[0]} if limited else {}
@@ -270,7 +276,6 @@ def _of_runs(
     works = told_apart(labels, [run.work for run in runs])
     alike: dict[tuple[str, str], list[LoggedRun]] = {}
     for run, workload in zip(runs, works, strict=True):
-        _check_threads(run.threads, path, run.first_line)
         alike.setdefault((run.stream, workload), []).append(run)
     for (stream, workload), of_kind in alike.items():
         columns = {
@@ -291,14 +296,23 @@ def _of_runs(
         )
 
 
-def _check_threads(threads: int, path: Path, line: int) -> None:
-    if threads < 1:
-        raise UsageError(
+def _without_threads(
+    runs: Sequence[LoggedRun], rows: Sequence[LoggedRow], path: Path
+) -> list[UsageError]:
+    """The reason for each run whose connections no line tells."""
+    lines = [
+        *(run.first_line for run in runs if not run.threads),
+        *(row.line for row in rows if not row.threads),
+    ]
+    return [
+        UsageError(
             f"line {line} of {path}: how many connections had this run?",
             wanted="the head of its log, which says so",
             hint="import it with a name that says it: dbdyno import --pattern"
             " '{workload}_{threads}.log'",
         )
+        for line in lines
+    ]
 
 
 def _system(path: Path, folders: Folders, levels: Sequence[int], part: str) -> str:
@@ -315,7 +329,6 @@ def _of_rows(
     systems = {row.system for row in rows}
     rows_by_kind: dict[tuple[str, str, tuple[str, ...]], list[LoggedRow]] = {}
     for row, workload in zip(rows, works, strict=True):
-        _check_threads(row.threads, path, row.line)
         system = row.system if len(systems) > 1 else ""
         rows_by_kind.setdefault((system, workload, tuple(row.values)), []).append(row)
     for (system, workload, metrics), alike in rows_by_kind.items():

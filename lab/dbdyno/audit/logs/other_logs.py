@@ -1,22 +1,22 @@
-"""Parser of logs of pgbench and of programs that count new orders, with any number of runs; pure.
+"""Parser of logs of pgbench and of programs with a line for a result, of any number of runs; pure.
 
 pgbench's report begins with "transaction type:" and ends with its "tps = …". HammerDB,
-BenchmarkSQL, go-tpc and tpcc-mysql print new orders a minute in a line of their own
-(`NEW_ORDER_TOOLS`), after the number of their connections. An incomplete report is refused with its
-line.
+BenchmarkSQL, go-tpc, tpcc-mysql and YCSB print new orders a minute or operations a second in a line
+of their own (`RESULT_TOOLS`), after the number of their connections. Of an incomplete report the
+line is told.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dbdyno.audit.logs.apart import Work
 from dbdyno.audit.logs.sysbench_log import NUMBER, WHOLE, LoggedRun, prepared_in, runs_in
 from dbdyno.audit.logs.wrappers import LogLine, Stream, streams_in
-from dbdyno.audit.tables import quantile_of
+from dbdyno.audit.tables import TPS, quantile_of
 from dbdyno.errors import UsageError
 
 BEGINS: Final = re.compile(r"transaction type: (?P<workload>.+)$")
@@ -46,8 +46,8 @@ TABLE: Final = re.compile(r"<t[rd][ >]|^\s{0,8}\|?\s{0,8}:?-{2,99}:?\s{0,8}\|", 
 
 
 @dataclass(frozen=True)
-class NewOrderTool:
-    """A program that counts new orders, and its lines.
+class ResultTool:
+    """A program whose result is a line, and its lines.
 
     Attributes:
         workload: its test.
@@ -73,11 +73,11 @@ class NewOrderTool:
     version: re.Pattern[str]
 
 
-SIGNS: Final = ("transaction type:", "System achieved", "NEW_ORDER", "tpmC", "TpmC")
+SIGNS: Final = ("transaction type:", "System achieved", "NEW_ORDER", "tpmC", "TpmC", "[OVERALL]")
 """Words of which every log with a run has one."""
 NEVER: Final = re.compile(r"(?!)")
-NEW_ORDER_TOOLS: Final = (
-    NewOrderTool(
+RESULT_TOOLS: Final = (
+    ResultTool(
         name="HammerDB",
         workload="hammerdb_tprocc",
         users=re.compile(rf"{WHOLE} (?:Active )?Virtual Users configured"),
@@ -94,7 +94,7 @@ NEW_ORDER_TOOLS: Final = (
         system=NEVER,
         version=re.compile(r"HammerDB CLI v(\d+(?:\.\d+)?)"),
     ),
-    NewOrderTool(
+    ResultTool(
         name="BenchmarkSQL",
         workload="benchmarksql_tpcc",
         users=re.compile(rf"\bterminals ?= ?{WHOLE}\b"),
@@ -108,7 +108,7 @@ NEW_ORDER_TOOLS: Final = (
         system=re.compile(r"\bconn ?= ?\W*jdbc:(?P<system>\w{1,20}://[\w.,:-]{1,200})"),
         version=re.compile(r"BenchmarkSQL v(\d+(?:\.\d+)?)"),
     ),
-    NewOrderTool(
+    ResultTool(
         name="go-tpc",
         workload="gotpc_tpcc",
         users=re.compile(
@@ -131,16 +131,28 @@ NEW_ORDER_TOOLS: Final = (
         system=NEVER,
         version=NEVER,
     ),
-    NewOrderTool(
+    ResultTool(
         name="tpcc-mysql",
         workload="tpcc_mysql",
         users=re.compile(rf"\[connection\]: {WHOLE}"),
-        result=re.compile(r"^(?P<nopm>\d{1,12}(?:\.\d{1,6})?) TpmC$"),
+        result=re.compile(r"^(?:<TpmC>\s*)?(?P<nopm>\d{1,12}(?:\.\d{1,6})?) TpmC$"),
         ends='its "TpmC"',
         after=NEVER,
         length=re.compile(r"\[measure\]: (?P<seconds>\d{1,9}) \(sec"),
         condition=re.compile(r"\[warehouse\]: \d+"),
         system=re.compile(r"\[server\]: (?P<system>\S{1,200})"),
+        version=NEVER,
+    ),
+    ResultTool(
+        name="YCSB",
+        workload="ycsb",
+        users=re.compile(r"\bycsb(?:\.\w+)?\s.*\s(?:-threads |-p ?threadcount=)(\d{1,9})\b"),
+        result=re.compile(r"\[OVERALL\], Throughput\(ops/sec\), (?P<tps>\d{1,12}(?:\.\d{1,20})?)$"),
+        ends='its "[OVERALL], Throughput(ops/sec)"',
+        after=NEVER,
+        length=NEVER,
+        condition=re.compile(r"\bworkload[a-z]\b|\bycsb(?:\.\w+)? (?:load|run)\b"),
+        system=re.compile(r"\bycsb(?:\.\w+)? (?:load|run) (?P<system>[\w-]{1,60})"),
         version=NEVER,
     ),
 )
@@ -174,6 +186,8 @@ class LoggedText:
 
     Attributes:
         runs, rows: runs of sysbench and of other programs.
+        refusals: the reasons why further lines and reports of a log cannot be read.
+        is_page: the text has tables.
         prepared: the first line of sysbench's `prepare` or `cleanup`; 0 without, or beside runs.
         begun: the first run that has no result, in words; empty without, beside runs, and for
             pages.
@@ -181,62 +195,73 @@ class LoggedText:
 
     runs: Sequence[LoggedRun]
     rows: Sequence[LoggedRow]
+    refusals: Sequence[UsageError] = ()
+    is_page: bool = False
     prepared: int = 0
     begun: str = ""
 
 
 def logs_in(text: str, source: str) -> LoggedText:
-    """The logs in a text; of a page with tables only whole runs, as pages quote parts of logs.
-
-    Raises:
-        UsageError: an unreadable line, or half a report; with its line.
-    """
+    """The logs in a text; of a page with tables only whole runs, as pages quote parts of logs."""
     streams = streams_in(text)
-    runs, rows = runs_in(streams, source), list[LoggedRow]()
+    runs, rows, refusals = runs_in(streams, source), list[LoggedRow](), list[UsageError]()
     if any(sign in text for sign in SIGNS):  # long logs of sysbench are read in half the time
-        rows = _rows_in(streams, source)
+        rows, refusals = _rows_in(streams, source)
     if is_page := TABLE.search(text) is not None:
         runs = [run for run in runs if run.is_whole and not run.test_without_sql]
         rows = [row for row in rows if row.threads]
-    if runs or rows:
-        return LoggedText(runs, rows)
-    return LoggedText(runs, rows, prepared_in(streams), "" if is_page else _begun_in(streams))
+    refusals = [*(refusal for run in runs for refusal in run.refusals), *refusals]
+    if is_page or runs or rows or refusals:
+        return LoggedText(runs, rows, refusals, is_page)
+    return LoggedText(runs, rows, prepared=prepared_in(streams), begun=_begun_in(streams))
 
 
-def _rows_in(streams: Sequence[Stream], source: str) -> list[LoggedRow]:
-    rows: list[LoggedRow] = []
+def _rows_in(streams: Sequence[Stream], source: str) -> tuple[list[LoggedRow], list[UsageError]]:
+    """The runs of other programs than sysbench, and the reasons for reports that are not whole."""
+    rows, refusals = list[LoggedRow](), list[UsageError]()
     for stream in streams:
-        rows += _pgbench(stream, source)
-        for tool in NEW_ORDER_TOOLS:
-            rows += _new_orders(stream, tool)
-    return sorted(rows, key=lambda row: row.line)
+        for report in _reports_in(stream):
+            try:
+                rows.append(_pgbench_row(report, stream.name, source))
+            except UsageError as refusal:
+                refusals.append(refusal)
+        for tool in RESULT_TOOLS:
+            rows += _results(stream, tool)
+    return sorted(rows, key=lambda row: row.line), refusals
 
 
 def _begun_in(streams: Sequence[Stream]) -> str:
     for line in (line for stream in streams for line in stream.lines):
-        for tool in NEW_ORDER_TOOLS:
+        for tool in RESULT_TOOLS:
             if tool.users.search(line.text):
                 return f"line {line.number} is of a run of {tool.name} without {tool.ends}"
-        if PROGRESS.match(line.text):
+        if PROGRESS.match(line.text) or PGBENCH["threads"].match(line.text):
             return f'line {line.number} is of a run of pgbench without its "transaction type"'
     return ""
 
 
-def _pgbench(stream: Stream, source: str) -> Iterator[LoggedRow]:
-    begun: list[LogLine] = []
+def _reports_in(stream: Stream) -> list[list[LogLine]]:
+    """The lines of each report of pgbench; a number printed anew begins one without its head."""
+    reports, printed = list[list[LogLine]](), dict[str, str]()
     for line in stream.lines:
-        if BEGINS.match(line.text):
-            if begun:
-                yield _pgbench_row(begun, stream.name, source)
-            begun = []
-        if begun or BEGINS.match(line.text):
-            begun.append(line)
-    if begun:
-        yield _pgbench_row(begun, stream.name, source)
+        matches = ((name, pattern.match(line.text)) for name, pattern in PGBENCH.items())
+        numbers = {name: match[1] for name, match in matches if match}
+        is_anew = any(printed.get(name, text) != text for name, text in numbers.items())
+        if BEGINS.match(line.text) or is_anew:
+            reports.append([])
+            printed = {}
+        if reports:
+            reports[-1].append(line)
+            printed |= numbers
+    return reports
 
 
 def _pgbench_row(lines: list[LogLine], system: str, source: str) -> LoggedRow:
-    """The run of a report's lines, the first of which is its workload."""
+    """The run of a report's lines, the first of which is its workload.
+
+    Raises:
+        UsageError: its beginning or its end is missing; with its line.
+    """
     values: dict[str, str] = {}
     conditions, ended = set[str](), 0
     for line in lines:
@@ -248,10 +273,13 @@ def _pgbench_row(lines: list[LogLine], system: str, source: str) -> LoggedRow:
             values["tps"], ended = match[1], line.number
         if CONDITION.fullmatch(line.text):
             conditions.add(line.text)
-    if missing := [name for name in ("threads", "tps") if name not in values]:
+    begins = BEGINS.match(lines[0].text)
+    missing = [name for name in ("threads", "tps") if name not in values]
+    if missing or begins is None:
+        missing = [*([] if begins else ["transaction type"]), *missing]
         raise UsageError(
             f"line {lines[0].number} of {source}: a report of pgbench that is not whole",
-            wanted="its number of clients and its tps",
+            wanted="its transaction type, its number of clients and its tps",
             found=f"no {' and no '.join(missing)}",
             hint="was the run cut off? remove it, or run it again",
         )
@@ -265,7 +293,7 @@ def _pgbench_row(lines: list[LogLine], system: str, source: str) -> LoggedRow:
     )
 
 
-def _new_orders(stream: Stream, tool: NewOrderTool) -> list[LoggedRow]:
+def _results(stream: Stream, tool: ResultTool) -> list[LoggedRow]:
     """The runs of a program; a number of connections holds for the next result alone."""
     rows: list[LoggedRow] = []
     users, seconds, version, system, is_open = 0, 0.0, "", "", False
@@ -311,7 +339,7 @@ def _seconds(numbers: dict[str, str]) -> float:
 
 def _numbers(numbers: dict[str, str]) -> dict[str, str]:
     """Printed numbers by metric; without latencies whose mean is not their sum over their count."""
-    values = {name: text for name, text in numbers.items() if name in ("nopm", "tpm")}
+    values = {name: text for name, text in numbers.items() if name in ("nopm", "tpm", TPS)}
     if "avg" not in numbers:
         return values
     mean, avg = float(numbers["sum"]) / max(1, int(numbers["count"])), float(numbers["avg"])

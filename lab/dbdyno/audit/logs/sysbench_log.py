@@ -4,7 +4,7 @@ A text may hold several runs, of several versions, among lines of other programs
 echo) and within wrappers (`wrappers`). A run begins with "Number of threads:", or with its first
 line of rates or of a report if its head is missing; it ends with its report, or with the next run.
 Without a report it has its interval lines only. Unreadable lines that begin like sysbench's are
-refused with their number, never guessed.
+kept with their number as its refusals, never guessed.
 """
 
 from __future__ import annotations
@@ -199,6 +199,7 @@ class LoggedRun:
         checkpoints: announced checkpoints; each report starts after the previous checkpoint.
         reports: number of reports, at checkpoints too.
         failure: a FATAL line.
+        refusals: its lines that cannot be read.
     """
 
     first_line: int
@@ -223,6 +224,7 @@ class LoggedRun:
     checkpoints: int = 0
     reports: int = 0
     failure: str = ""
+    refusals: list[UsageError] = field(default_factory=list)
 
     @property
     def has_report(self) -> bool:
@@ -242,8 +244,8 @@ class LoggedRun:
     @property
     def is_empty(self) -> bool:
         """True for a line on threads that a script wrote, without any of sysbench's after it."""
-        lines = (self.intervals, self.reports, self.per_s, self.failure)
-        return not (self.has_started or any(lines))
+        lines = (self.intervals, self.reports, self.per_s, self.counts, self.failure)
+        return not (self.has_started or self.refusals or any(lines))
 
     @property
     def lacks(self) -> list[str]:
@@ -303,7 +305,7 @@ class LoggedRun:
 
 
 def runs_in(streams: Sequence[Stream], source: str) -> list[LoggedRun]:
-    """Every run of a log, in order; UsageError with the number of an unreadable line."""
+    """Every run of a log, in order, each with the lines that cannot be read."""
     runs = [run for stream in streams for run in _runs_of(stream, source)]
     return sorted((run for run in runs if not run.is_empty), key=lambda run: run.first_line)
 
@@ -367,17 +369,22 @@ def _take(run: LoggedRun, line: LogLine, source: str) -> bool:
         match = INTERVAL.match(line.text)
         interval = _interval(match) if match else None
         if interval is None or match is None:
-            raise UsageError(
-                f"line {line.number} of {source} cannot be read",
-                wanted="sysbench's line of rates",
-                found=line.text[:120],
-                hint="is it cut off, or of a fork that prints something else? correct or remove it",
-            )
+            run.refusals.append(_unreadable(line, source))
+            return True
         run.threads = run.threads or int(match[2])
         run.has_tps = run.has_tps or " tps:" in line.text
         run.intervals.append(interval)
         return True
     return bool(THREADS.match(line.text) or ENDED.match(line.text))
+
+
+def _unreadable(line: LogLine, source: str) -> UsageError:
+    return UsageError(
+        f"line {line.number} of {source} cannot be read",
+        wanted="sysbench's line of rates",
+        found=line.text[:120],
+        hint="is it cut off, or of a fork that prints something else? correct or remove it",
+    )
 
 
 def _take_head(run: LoggedRun, text: str) -> bool:

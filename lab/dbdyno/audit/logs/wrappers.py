@@ -39,10 +39,11 @@ TIMES: Final = (
 the start."""
 STAMP: Final = rf"[\[(<]?\s{{0,8}}(?:{'|'.join(TIMES)})[\])>]?(?: ?[:|,-])?(?:\s+|$)"
 BRACKET: Final = (
-    r"\[(?!\s*\d+(?:\.\d+)?s\s*\]|(?:Summary|Current|server|connection|warehouse|measure)\])"
+    r"\[(?!\s*\d+(?:\.\d+)?s\s*\]|(?:Summary|Current|server|connection|warehouse|measure"
+    r"|OVERALL)\])"
     r"(?P<bracket>[^\[\]]{1,120})\]:?\s*"
 )
-"""In front of a line, but not sysbench's seconds, or names of go-tpc and tpcc-mysql."""
+"""In front of a line, but not sysbench's seconds, or names of go-tpc, tpcc-mysql and YCSB."""
 LAYERS: Final = tuple(
     map(
         re.compile,
@@ -54,12 +55,13 @@ LAYERS: Final = tuple(
             r"<\d{1,3}>(?:1 )?",
             r"[\w.@-]{1,99} [\w./()-]{1,99}\[\d+\]: ?",
             r"std(?:out|err) [FP](?:\s|$)",
+            r"\s{0,8}\d{1,5}\.(?:\s+|$)",
         ),
     )
 )
 """Time; docker compose; Jenkins, kubectl and loggers; GitHub's jobs; syslog's priority and process;
-a container's runtime."""
-ANNOTATION: Final = re.compile(r"(?<=\s)(?:#(?!.*\bsysbench )|//|<-|←|--(?=\s)).*$")
+a container's runtime; numbers of lines, as of a copied page."""
+ANNOTATION: Final = re.compile(r"(?<=\s)(?:#(?!.*\bsysbench )|//|<-|←|--(?=\s|[^\x00-\x7f])).*$")
 """Comments behind a line, as in blogs."""
 QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"\s?\]?,?')
 VALUE: Final = re.compile(r'"(stdout|stderr|msg|log|message|line)"\s*:\s*"((?:[^"\\]|\\.)*)"')

@@ -235,13 +235,28 @@ UNUSED += ["最大连接数", "备注", "Duration (s)"]
         ("Table size", "rows", ""),
         ("实例规格", "instance", ""),
         ("innodb_flush_method", "condition", "innodb_flush_method"),
+        ("スレッド", "threads", ""),
+        ("A 95%レイテンシー(ミリ秒)", "latency_ms_p95", "A"),
+        ("lat média (ms)", "latency_ms_avg", ""),
+        ("延迟降低", "change", ""),
+        ("差異", "change", ""),
+        ("TPS の向上 (%)", "change", ""),
+        ("工作負載", "workload", ""),
+        ("NEW_ORDER p99 (ms)", "latency_ms_p99", ""),
+        ("Payment p99 (ms)", "other", ""),
         *((heading, "other", "") for heading in UNUSED),
     ],
 )
-def test_headings_in_two_languages(heading, metric, system):
+def test_headings_in_several_languages(heading, metric, system):
     found = column_of(heading, Mapping())
     assert found is not None
     assert (found.metric, found.system) == (metric, system)
+
+
+def test_a_heading_of_either_rate_is_no_metric_of_a_system_called_as_the_other():
+    assert column_of("TPS/QPS", Mapping()) is None
+    with pytest.raises(UsageError, match="what do these columns mean"):
+        tables("Threads,TPS/QPS,p95\n8,120,3.5\n")
 
 
 def test_a_point_is_no_thousand_where_commas_begin_decimals():

@@ -42,7 +42,7 @@ ROLES: Final = {
     r"(?:threads?|thds?|concurrency|connections?|conns?|clients?|users?|vusers?|vus?|terminals?"
     r"|sessions?|workers?)(?:[ _-]*(?:count|number|num|level))?"
     r"|(?:sysbench|压测|测试|客户端)?\s*(?:并发|併發|线程|線程|虚拟用户|用户|连接|会话|终端)"
-    rf"(?:线程|用户|连接)?\s*(?:数量|数|數|量|度|级别)?){NOTED}",
+    rf"(?:线程|用户|连接)?\s*(?:数量|数|數|量|度|级别)?|スレッド数?|同時(?:実行|接続)数){NOTED}",
     SYSTEM: r"systems?|databases?|dbms|db|products?|servers?|engines?|branch|release|build"
     r"|variants?|config(?:uration)?s?|set-?up|cluster|environment|storage engine"
     r"|(?:(?:mysql|postgres(?:ql)?|tidb|db|database|server|product) )?version"
@@ -51,10 +51,11 @@ ROLES: Final = {
     WORKLOAD: r"workloads?|(?:sysbench )?tests?(?: (?:name|type|case))?|scenarios?|benchmarks?"
     r"|scripts?|cases?|kind|operations?|transaction type"
     r"|(?:测试|压测|业务)?(?:场景|用例|项目?|脚本|模型|类型)(?:名称?)?"
-    r"|测试|负载(?:类型)?|操作(?:类型)?",
+    r"|測試(?:場景|項目)?|類型|工作負載|测试|负载(?:类型)?|操作(?:类型)?",
     CHANGE: r"(?=.{1,30}$)[^。，,;；!！?？]*"
     r"(?:(?<![a-z])(?:improve(?:d|ment)?|gain|change|diff(?:erence)?|delta|ratio|speed-?up|increase"
-    r"|vs|relative)(?![a-z])|Δ|^\s*%\s*$|^\s*\+/-\s*%?\s*$|提升|增幅|涨幅|降幅|变化|差异|差距|增长|比例|对比|占比)[^。，,;；!！?？]*",
+    r"|vs|relative)(?![a-z])|Δ|^\s*%\s*$|^\s*\+/-\s*%?\s*$|提升|增幅|涨幅|降幅|降低|下降"
+    r"|变化|差异|差異|差距|增长|向上|比例|对比|占比|相[对對])[^。，,;；!！?？]*",
     BUFFER_POOL: r"(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?(?:[ _]gb)?"
     r"(?:\s*[(（]G(?:i?B)?[)）])?",
     "warehouses": rf"(?:(?:number of |#\s*)?warehouses?|wh|仓库?数量?){NOTED}",
@@ -88,7 +89,7 @@ UNUSED: Final = re.compile(
     r"|(?:run|elapsed|test|wall)?[ -]?(?:time|duration)|(?:build|load|elapsed)(?: time| s)?|ci ?\d*"
     r"|备注|说明|错误[数率]?|失败[数率]?|重试数?|成功率|最大连接数"
     r"|总(?:事务|查询|请求|时|耗)[数间时]?|(?:执行|测试|压测|运行)?(?:时间|时长)"
-    r"|(?:CPU|内存|磁盘|IO)\s*(?:使用率|利用率|占用率?|负载)?"
+    r"|(?:CPU|内存|磁盘|IO)\s*(?:使用率|利用率|占用率?|负载|用户|系统|等待|空闲)?"
     rf"|序号|编号){NOTED}",
     re.IGNORECASE,
 )
@@ -113,7 +114,9 @@ PERCENTILE: Final = re.compile(
     r"(?:[\s-]*(?:percentile|pctl?)(?![a-z]))?)",
     re.IGNORECASE,
 )
-AVERAGED: Final = r"(?:(?<![a-z])(?:avg\.?|average|mean)(?![a-z])|平均|均值)"
+AVERAGED: Final = (
+    r"(?:(?<![a-z])(?:avg\.?|average|mean|m[ée]dia|moyenne|promedio)(?![a-z])|平均|均值)"
+)
 PER_SECOND: Final = (
     r"[\s_]*(?:[(（][\s_]*)?"
     r"(?:1?/\s*s(?:ec(?:ond)?)?|per[\s_]*s(?:ec(?:ond)?)?\.?|[/／]\s*秒)(?![a-z])\s*[)）]?"
@@ -134,9 +137,15 @@ RATES: Final[tuple[tuple[str, str], ...]] = (
 )
 """Rates of a heading, the plainest first; an operation of another tool is its transaction."""
 RATE_METRICS: Final = frozenset(metric for _, metric in RATES)
+BOTH_RATES: Final = re.compile(r"(?<![a-z])(?:tps\s*/\s*qps|qps\s*/\s*tps)(?![a-z])", re.IGNORECASE)
+"""A heading of numbers that are the transactions or the queries."""
+TRANSACTION: Final = re.compile(
+    r"payment|order[ _-]?status|delivery|stock[ _-]?level", re.IGNORECASE
+)
+"""A transaction of TPC-C beside the new orders, whose latency is no latency of the test."""
 NOISE: Final = re.compile(
     r"(?<![a-z\d])(?:throughput|rate|transactions?|quer(?:y|ies)|txns?|trans|requests?|sysbench"
-    r"|results?|values?|percentile|median|without initial connection time"
+    r"|results?|values?|percentile|median|new[ _-]?orders?|without initial connection time"
     r"|(?:ex|in)cluding(?: connections?(?: establishing)?)?)(?![a-z\d])|吞吐量?|性能|数值",
     re.IGNORECASE,
 )
@@ -163,7 +172,7 @@ OTHERS: Final[tuple[tuple[str, str], ...]] = (
 )
 LATENCY: Final = re.compile(
     r"(?:latenc(?:y|ies)|resp(?:onse)?\.? ?times?|(?<![a-z])(?:lat\.?|rt)(?![a-z])"
-    r"|延迟|延遲|时延|延时|响应时间|响应时长|耗时)",
+    r"|延迟|延遲|时延|延时|响应时间|响应时长|耗时|レイテンシー?|応答時間|lat[eê]ncia|latenza)",
     re.IGNORECASE,
 )
 RESOURCE: Final = re.compile(
@@ -174,11 +183,13 @@ RESOURCE: Final = re.compile(
 )
 """In a heading: an average of it is no latency."""
 UNIT: Final = re.compile(
-    r"[(（\[]\s*(ms|msec|毫秒|s|sec|seconds|秒|us|µs|μs|微秒|k|千|万)\s*[)）\]]",
+    r"[(（\[]\s*(ms|msec|毫秒|ミリ秒|s|sec|seconds|秒|us|µs|μs|微秒|k|千|万)\s*[)）\]]",
     re.IGNORECASE,
 )
 THOUSANDS: Final = re.compile(r"[(（\[]\s*(k|千|万)\s*[)）\]]", re.IGNORECASE)
-BARE_UNIT: Final = re.compile(r"(?<![a-z\d])(ms|msec|毫秒|us|µs|μs|微秒)(?![a-z])", re.IGNORECASE)
+BARE_UNIT: Final = re.compile(
+    r"(?<![a-z\d])(ms|msec|毫秒|ミリ秒|us|µs|μs|微秒)(?![a-z])", re.IGNORECASE
+)
 RATE_UNIT: Final = re.compile(
     r"(?<=[\d.kK万])\s*"
     r"(tps|qps|ops|rps|nopm|tpmc?|(?:ops|reqs?|txn|queries|次)?/(?:s|sec|秒))$",
@@ -186,7 +197,7 @@ RATE_UNIT: Final = re.compile(
 )
 CELL_UNIT: Final = re.compile(r"(?<=[\d.])\s*(ms|毫秒|s|秒|us|µs|μs|微秒)$", re.IGNORECASE)
 UNITS_MS: Final = {
-    **{"ms": 1.0, "msec": 1.0, "毫秒": 1.0},
+    **{"ms": 1.0, "msec": 1.0, "毫秒": 1.0, "ミリ秒": 1.0},
     **{"s": 1e3, "sec": 1e3, "seconds": 1e3, "秒": 1e3},
     **{"us": 1e-3, "\u03bcs": 1e-3, "微秒": 1e-3},  # of both letters mu as `casefold` gives it
 }
@@ -199,7 +210,7 @@ LEVEL: Final = re.compile(
 """A load level, in a heading or a cell; "64 * 4" is of four load generators."""
 MISSING: Final = re.compile(
     r"[-\u2013\u2014/\\?.…\s*]*|n\.?/?a\.?|none|null|nan|oom|failed|failure|time-?out|error"
-    r"|crash(?:ed)?|skipped|tbd|无|失败|超时|未测|[<>≤≥]\s*[\d.,]+\s*\w*",
+    r"|crash(?:ed)?|skipped|tbd|x|[✗✘×❌]|无|失败|超时|未测|[<>≤≥]\s*[\d.,]+\s*\w*",
     re.IGNORECASE,
 )
 REMARK: Final = re.compile(
@@ -279,7 +290,8 @@ def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
     if SHARES.search(text[-HEADING_MAX:]):
         return TableColumn(metric=OTHER)
     if column := metric_column(text, mapping):
-        return column
+        is_part = TRANSACTION.fullmatch(column.system)
+        return TableColumn(metric=OTHER) if is_part else column
     if len(text) <= HEADING_MAX and UNUSED.fullmatch(text):
         return TableColumn(metric=OTHER)
     return TableColumn(metric=CONDITION, system=text) if SETTING_NAME.fullmatch(text) else None
@@ -321,7 +333,7 @@ def _role_of(text: str) -> str | None:
 
 def metric_of(text: str) -> tuple[str, str] | None:
     """The metric of a heading, and its other words."""
-    if len(text) > HEADING_MAX:
+    if len(text) > HEADING_MAX or BOTH_RATES.search(text):
         return None
     bare = UNIT.sub("", re.sub(r"次\s*/\s*秒", "/秒", text))
     match = _percentile_of(bare) or _first_of(RATES, bare)

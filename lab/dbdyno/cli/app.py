@@ -46,19 +46,21 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         ),
     },
     "Read results": {
-        "report": Command("show:report", "Write the report of a stored run or bundle again."),
+        "report": Command("show:report", "Write the report of a stored run or bundle file."),
         "serve": Command("show:serve", "Show runs, reports and live progress in a browser."),
         "runs": Command("runs:app", "List, show and remove stored runs, and free disk space."),
         "history": Command("gate:history_command", "List a system's verdicts in all stored runs."),
         "export": Command("transfer:export_command", "Export a run as Parquet or CSV tables."),
     },
     "CI and sharing": {
-        "gate": Command("gate:gate_command", "Fail if a run proves a system slower than a limit."),
+        "gate": Command(
+            "gate:gate_command", "Fail if a run shows a system slower than the baseline."
+        ),
         "bundle": Command(
-            "transfer:bundle_command", "Pack a run into a bundle to share, or verify a bundle."
+            "transfer:bundle_command", "Pack a run into a file to share, or verify such a file."
         ),
         "replay": Command(
-            "transfer:replay", "Repeat a bundle's experiment and compare the results."
+            "transfer:replay", "Repeat the run of a bundle file and compare the results."
         ),
     },
     "Check": {
@@ -76,10 +78,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
     "Tools": {
         "sysbench": Command("app:sysbench", "Run a sysbench command line: prepare, run, cleanup."),
         "servers": Command("servers:app", "Download, start, stop and log in to database servers."),
-        "workload": Command("workload:app", "List built-in workloads; check and try your own."),
-        "plan": Command(
-            "plan:plan_app", "Preview a plan file's run; print the plans' JSON schema."
-        ),
+        "workload": Command("workload:app", "List built-in workloads, or check and try your own."),
+        "plan": Command("plan:plan_app", "Show how long a plan file takes and what it detects."),
         "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
     },
 }

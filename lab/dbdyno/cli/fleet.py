@@ -23,7 +23,7 @@ Address = Annotated[
     str,
     typer.Argument(
         metavar="ADDRESS",
-        help="Address of the Ray cluster, such as 10.0.0.1:6379; `auto` means this machine's.",
+        help="Address of the Ray cluster, such as 10.0.0.1:6379. `auto` is this machine's cluster.",
     ),
 ]
 
@@ -51,7 +51,7 @@ class Looked(Result):
     def plain(self, language: Language) -> Iterator[Text | Table]:
         """The table, then its legend."""
         yield from self.markdown()
-        yield say("Clocks count from each machine's own start; ± is what a run can rely on.")
+        yield say("Clocks count from each machine's own start. ± is their greatest error.")
 
     def markdown(self) -> Iterator[Table]:
         """A line for each node."""

@@ -50,8 +50,9 @@ def gate_command(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Fail if a run proves a system slower than a limit. The exit status is then 3, or
-    4 if the only reason is that too few measurements are valid.
+    """Fail if a run shows a system slower than the baseline. --fail-if-slower says how much slower
+    a system may be. The exit status is 3 if the gate fails, or 4 if every comparison that makes it
+    fail has too few valid measurements.
     """
     limit = None if fail_if_slower is None else share(fail_if_slower)
     judged = api.load(run, workspace)

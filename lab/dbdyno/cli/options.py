@@ -146,7 +146,8 @@ Slo = Annotated[
     str,
     typer.Option(
         metavar="p99=20ms",
-        help="Find the highest rate at which each server's latency stays within this limit.",
+        help="Find the highest rate at which each server's latency stays within this limit, here "
+        "99 % of requests within 20 ms.",
     ),
 ]
 Time = Annotated[
@@ -164,7 +165,7 @@ Blocks = Annotated[
     str | None,
     typer.Option(
         metavar="INTEGER",
-        help="How often to measure every server; a verdict needs at least 3. "
+        help="Number of times to measure every server. A verdict needs at least 3. "
         f"Default: chosen by --time, else {BLOCKS}.",
     ),
 ]
@@ -208,7 +209,7 @@ DisturbanceMax = Annotated[
     typer.Option(
         metavar="RATIO",
         help="Repeat a measurement if other programs or virtual machines took more than this "
-        "share of the host's CPU; 100% means never repeat.",
+        "share of the host's CPU. 100% means never repeat.",
     ),
 ]
 Seed = Annotated[
@@ -251,7 +252,7 @@ Fleet = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Address of a Ray cluster to run the load generator on, such as 10.0.0.1:6379, or "
-        "`auto` for this machine's cluster; see docs/how-to/fleet.md.",
+        "`auto` for this machine's cluster. See docs/how-to/fleet.md.",
     ),
 ]
 
@@ -279,7 +280,7 @@ ExitCode = Annotated[
 ]
 Lang = Annotated[
     Language,
-    typer.Option(metavar="en|zh", help="Language of report and result; JSON is always English."),
+    typer.Option(metavar="en|zh", help="Language of report and result. JSON is always English."),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or `latest`.")]
 RunIds = Annotated[list[str], typer.Argument(metavar="RUN", help="Run ids.")]
@@ -318,7 +319,7 @@ Budget = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Time for the whole run, such as 2h; dbdyno runs as many blocks (repetitions) as fit.",
+        help="Time for the whole run, such as 2h. dbdyno runs as many blocks (repetitions) as fit.",
     ),
 ]
 
@@ -329,14 +330,15 @@ Slower = Annotated[
     typer.Option(
         "--fail-if-slower",
         metavar="SHARE",
-        help="Allowed slowdown against the baseline, such as 3%. Default: the run's margin "
-        "(smallest difference that matters).",
+        help="How much slower than the baseline a system may be, such as 3%. Default: the run's "
+        "margin (smallest difference that matters).",
     ),
 ]
 Strict = Annotated[
     bool,
     typer.Option(
-        "--strict", help="Fail also if the data do not prove that every system is within the limit."
+        "--strict",
+        help="Fail also if the data do not prove that every system stays within --fail-if-slower.",
     ),
 ]
 JUnit = Annotated[
@@ -410,7 +412,7 @@ Csv = Annotated[
 
 Port = Annotated[
     int,
-    typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 takes a free port."),
+    typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on. 0 takes a free port."),
 ]
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback address to listen on.")]
 
@@ -430,7 +432,7 @@ ServerName = Annotated[
     str | None,
     typer.Argument(
         metavar="NAME",
-        help="Name of a server that `dbdyno servers start` started; not needed if only one runs.",
+        help="Name of a server that `dbdyno servers start` started. Default: the only such server.",
     ),
 ]
 NewServerName = Annotated[

@@ -79,8 +79,8 @@ def show(
     budget: options.Budget = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Preview a run: time, disk space, detectable differences. The differences follow from
-    the noise of earlier runs, or else of usual machines.
+    """Show how long a plan file takes and what it detects. The smallest difference that the plan
+    detects follows from the noise of earlier runs, or else of usual machines.
     """
     lines = described(read_file(plan, scale, budget), workspace).split("\n")
     sys.stdout.write("\n".join(map(printable, lines)))  # the plan may be a stranger's

@@ -56,8 +56,8 @@ def get(reference: options.Reference) -> None:
 
 @app.command()
 def clean(yes: options.Yes = False) -> None:
-    """Delete downloaded servers that are not in use. Initialised data directories go too; the next
-    run downloads and initialises its servers again.
+    """Delete downloaded servers that are not in use. It also deletes initialised data directories.
+    The next run downloads and initialises its servers again.
     """
     sizes = {folder: occupied_bytes(folder) for folder in places.programs()}
     if not sizes:
@@ -81,7 +81,7 @@ def start(
     settings: options.ServerSettings = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Start a server; it runs until `dbdyno servers stop`."""
+    """Start a server, which runs until `dbdyno servers stop`."""
     open.check(reference)
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")

@@ -21,7 +21,7 @@ def report(
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
 ) -> None:
-    """Write the report of a stored run or bundle again."""
+    """Write the report of a stored run or bundle file."""
     flow.report(run_id, workspace, ReportOptions(output, lang, exit_code), out)
 
 

@@ -46,7 +46,7 @@ def bundle_command(
     verify: options.Verify = False,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Pack a run into a bundle to share, or verify a bundle."""
+    """Pack a run into a file to share, or verify such a file."""
     evidence = api.load(run, workspace).evidence
     if verify:
         if out is not None:
@@ -83,7 +83,7 @@ def replay(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
 ) -> None:
-    """Repeat a bundle's experiment and compare the results."""
+    """Repeat the run of a bundle file and compare the results."""
     if again is not None and (fleet or trust):
         raise UsageError(
             f"{'--fleet' if fleet else '--trust'} is for a run that is made again",

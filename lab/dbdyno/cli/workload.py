@@ -45,8 +45,8 @@ def check(file: File) -> None:
 def try_it(
     file: File, reference: options.Reference, settings: options.ServerSettings = None
 ) -> None:
-    """Run ten events of a template on a server and print them. The server is started for it, or
-    an endpoint, whose database must hold no tables of others.
+    """Run ten events of a template on a server and print them. dbdyno starts the server, unless REF
+    is the address of a running server, whose database must contain no other tables.
     """
     script = lua(_read(file), file.name)
     open.check(reference)

@@ -270,11 +270,11 @@ WORDS: Final[dict[str, Said]] = {
     "trouble": say("This cannot be shown"),
     "now": say("Now"),
     "waiting": say("Waiting for the run's next message."),
-    "over": say("No measurement is in progress; the report shows the stored measurements."),
-    "cut_off": say("The connection is interrupted; the page tries again by itself."),
+    "over": say("No measurement is in progress. The report shows the stored measurements."),
+    "cut_off": say("The connection is interrupted. The page tries again by itself."),
     "seconds": say("The current measurement, second by second"),
     "seconds_how": say(
-        "Each line is one system's trial of this cell in this block; warm-up is shaded. The "
+        "Each line is one system's trial of this cell in this block. Warm-up is shaded. The "
         "table below has the outcome of every trial."
     ),
     "ended": say("Finished measurements"),

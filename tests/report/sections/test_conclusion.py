@@ -124,7 +124,7 @@ def test_one_cell_is_told_by_its_sentence_and_meaning_and_a_pilot_is_not_done() 
     assert text.startswith("Compared with mysql:5.7.22, mysql:8.0.15 reads and writes 23 % slower")
     assert "oltp_read_write, 8 threads: mysql:8.0.15 is slower than mysql:5.7.22" in text
     assert "The run is not complete: 6 of 20 trials are done." in text
-    assert "doubtful finding" in text
+    assert "1 warning (" in text
 
 
 def test_nothing_measured_and_one_system_are_said_plainly(empty: Run) -> None:

@@ -28,7 +28,7 @@ def test_findings_come_gravest_first_and_alike_ones_together(
     ]
     judgement = Judgement(findings=tuple(made), values=(), estimates=(), verdicts=())
     head, entries = results.findings(judgement).parts
-    assert head.text.startswith("10 findings: 1 void, 0 doubtful, 9 note.")
+    assert head.text.startswith("10 findings: 1 void (the trial does not count), 0 doubtful (")
     void, note = entries.entries
     assert (void.mark, void.heading) == ("void", "check")
     assert (note.mark, note.lines) == ("note", ("check: seen 0 (and 8 more). Advice: act.",))

@@ -53,7 +53,7 @@ def costs(
     ]
     per = say("per transaction")
     note = say(
-        "A bar is the cost of one transaction in all valid trials together; a thin line reaches "
+        "A bar is the cost of one transaction in all valid trials together. A thin line reaches "
         "from the lowest to the highest trial. Costs that are zero on every system are left out."
     )
     return vega.figure(name, title, per, points, vega.side_by_side(panels, COLUMNS), note)

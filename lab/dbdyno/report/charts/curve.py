@@ -59,7 +59,7 @@ def latency_throughput(
         for row in rows
     ]
     note = say(
-        "A line joins the load levels of a system; the number beside a point is the load level. "
+        "A line joins the load levels of a system. The number beside a point is the load level. "
         "Points farther right have more throughput, lower points have less latency."
     )
     return vega.figure("latency-throughput", title, up, points, spec, note)
@@ -163,7 +163,7 @@ def limits(searches: Sequence[RateSearch], systems: Sequence[str]) -> Figure | N
         for limit in search.limits
     ]
     note = say(
-        "Each point is a trial; a faint point is a trial in which the server did not keep up with "
+        "Each point is a trial. A faint point is a trial in which the server did not keep up with "
         "the rate. The dashed line is the latency limit. Each vertical line is the highest rate at "
         "which a system stayed within the limit, with its 95 % interval shaded."
     )

@@ -103,14 +103,14 @@ def ratios(
     ]
     shaded = say("the margin is {margin:.3g}\u00a0%", margin=margin * 100)
     note = say(
-        "Thin lines are the verdicts' intervals; thick lines are 95 % intervals of each cell by "
+        "Thin lines are the verdicts' intervals. Thick lines are 95 % intervals of each cell by "
         "itself. Differences within the shaded band, the margin, are too small to matter."
     )
     if any(line.overall for line in lines):
         note = say("{note} {mean}", note=note, mean=say("A diamond is the mean of several cells."))
     if curves:
         smooth = say(
-            "The dashed line is a smooth curve of the change over the number of threads; the blue "
+            "The dashed line is a smooth curve of the change over the number of threads. The blue "
             "band contains the whole curve with 95\u00a0% confidence."
         )
         note = say("{note} {smooth}", note=note, smooth=smooth)

@@ -344,7 +344,7 @@ def _describe(title: Text, lines: Sequence[Series], marks: Sequence[Mark]) -> Te
 def _note(warmup_s: float, *, marked: bool) -> Text:
     line = say("A line is a trial.")
     if warmup_s:
-        line = say("A line is a trial; the shaded seconds are the warm-up, which does not count.")
+        line = say("A line is a trial. The shaded seconds are the warm-up, which does not count.")
     if not marked:
         return line
     return say(
@@ -389,7 +389,7 @@ TIMELINES: Final = (
         (say("server"), lambda sample: sample.server_cpu if sample.is_seen("server") else None),
         (say("all other processes"), _others),
         say(
-            "All other processes include the load generator and dbdyno; the shaded seconds are "
+            "All other processes include the load generator and dbdyno. The shaded seconds are "
             "the warm-up."
         ),
     ),
@@ -399,7 +399,7 @@ TIMELINES: Final = (
         name("MB/s"),
         (say("written"), lambda sample: sample.disk_written_bytes_per_s / 1e6),
         (say("read"), lambda sample: sample.disk_read_bytes_per_s / 1e6),
-        say("All disks of the machine together; the shaded seconds are the warm-up."),
+        say("All disks of the machine together. The shaded seconds are the warm-up."),
     ),
 )
 

@@ -54,7 +54,7 @@ def matrix(cells: Sequence[Cell], verdicts: Sequence[Verdict]) -> Figure | None:
         for verdict in verdicts
     ]
     note = say(
-        "Each field is one comparison; the number is the change against the baseline. Not "
+        "Each field is one comparison. The number is the change against the baseline. Not "
         "enough data does not mean that the systems are the same."
     )
     against = say("against {baseline}", baseline=verdicts[0].baseline)

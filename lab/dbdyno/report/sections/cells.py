@@ -218,7 +218,7 @@ def pilot(plan: Plan) -> Section:
         say(
             "Before the first block a pilot ran each system over {connections} in a closed "
             "loop{search}. dbdyno chose the rates, the same for all systems, from the pilot's "
-            "trials; no verdict uses these trials.",
+            "trials. No verdict uses these trials.",
             connections=count(plan.load.connections, "connection"),
             search=say(", then at a few rates to see where the limit might be")
             if plan.load.seeks_rates

@@ -62,7 +62,7 @@ def conclusion(
         parts.append(
             say(
                 "Before you rely on these numbers, read {findings} ({checks}) under Findings.",
-                findings=count(len(doubts), "doubtful finding"),
+                findings=count(len(doubts), "warning"),
                 checks=listed(dict.fromkeys(check_name(first.check) for first, *_ in doubts)),
             )
         )
@@ -246,8 +246,8 @@ def _gaps(run: RunFacts, attempts: Sequence[Attempt], known: Known) -> Iterator[
 # One verdict by itself.
 
 SIZE_OPEN: Final = phrase(
-    "{range} The direction is certain, but the difference may lie within the margin of {margin}; "
-    "more blocks would show whether the difference matters."
+    "{range} The direction is certain, but the difference may lie within the margin of {margin}. "
+    "More blocks would show whether the difference matters."
 )
 MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
     (Word.BETTER, True): phrase(
@@ -273,7 +273,7 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
         "to matter. Not enough data does not mean that the systems are the same."
     ),
     (Word.VOID, False): phrase(
-        "Too many trials of this comparison are void, so it has no result; remove the cause "
+        "Too many trials of this comparison are void, so it has no result. Remove the cause "
         "named under Findings and repeat the trials."
     ),
     (Word.NO_VERDICT, False): phrase(
@@ -306,7 +306,7 @@ def _meaning_of_standstill(verdict: Verdict, standstill: Standstill) -> Text:
         )
     return say(
         "{said}, and the other system worked in all of them. If both stood still equally often, "
-        "at most {chance:.2g} % of runs would look like this; a verdict needs {level:.2g} % or "
+        "at most {chance:.2g} % of runs would look like this. A verdict needs {level:.2g} % or "
         "less.",
         said=said,
         chance=chance(standstill.pairs) * 100,

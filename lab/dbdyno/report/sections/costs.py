@@ -151,7 +151,7 @@ def machine(plan: Plan, attempts: Sequence[Attempt]) -> Section:
     for cell, system, trials in sound_trials(plan, attempts):
         cells.setdefault(cell, {})[system] = trials
     explained = say(
-        "Means over the measured windows. CPU is in cores; a wait is the share of time in which "
+        "Means over the measured windows. CPU is in cores. A wait is the share of time in which "
         "some task waited (PSI)."
     )
     tables = [_machine_table(cell, of) for cell, of in cells.items()]
@@ -229,7 +229,8 @@ def flushes(plan: Plan, attempts: Sequence[Attempt]) -> Section:
         say(
             "Each connection waits for its commit, so one flush can serve at most one commit of "
             "each connection: with N connections a durable commit needs at least 1/N flushes. The "
-            "disks' count is that of the whole machine."
+            "last column counts the flushes of all the machine's disks, also those of other "
+            "programs."
         )
     )
     caption = say(

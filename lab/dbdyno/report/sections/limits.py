@@ -82,11 +82,11 @@ def _starts(run: LimitedRun) -> Iterator[Text]:
     if run.plan.procedure.restart == "block" and run.cells > 1:
         yield say(
             "All cells of a block ran on the same server start, so a bad start affects all of "
-            "them; the cells are not independent evidence."
+            "them. The cells are not independent evidence."
         )
     yield say(
-        "{starts} of {systems} are too few to detect rare bad starts: even if none was bad, up to "
-        "{share} % of all starts may be.",
+        "{starts} of {systems} are too few to detect rare bad starts: even if all of these were "
+        "good, up to {share} % of all starts may be bad.",
         starts=count(blocks, "start"),
         systems=run.servers(Fact.OURS),
         share=number((1 - 0.05 ** (1 / blocks)) * 100, 0),  # the rule of three
@@ -175,8 +175,8 @@ def _plans(run: LimitedRun) -> Iterator[Text]:
     explained = [w for w in run.plan.workloads if MIXES.get(w.name, {}).keys() - {"inserts"}]
     if unknown and (every or explained):
         yield say(
-            "Query plans of {systems} are unknown: EXPLAIN was refused there, or its answer has "
-            "an unknown form. A difference of indexes or sorts would not be seen.",
+            "Query plans of {systems} are unknown, because EXPLAIN was refused there, or dbdyno "
+            "could not read its answer. So the report shows no difference of indexes or sorts.",
             systems=listed(unknown),
         )
 
@@ -201,7 +201,7 @@ def _arrivals(run: LimitedRun) -> Iterator[Text]:
     if run.plan.load.is_open:
         yield say(
             "Requests arrive at random over {connections}, as from independent users. Real users "
-            "may come in larger bursts or depend on each other; latency may then be higher.",
+            "may come in larger bursts or depend on each other. Latency may then be higher.",
             connections=count(run.plan.load.connections, "connection"),
         )
     else:

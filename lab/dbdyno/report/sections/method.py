@@ -45,8 +45,8 @@ def how_imported(measurements: Sequence[Measurement], run: RunFacts) -> Section:
     """Tools and files of an imported run."""
     tools = _distinct(m.engine.version for m in measurements)
     items = (
-        say("Measured by {tools} and imported; dbdyno ran nothing.", tools=tools),
-        say("Values are as the tool printed them; repeats are averaged."),
+        say("Measured by {tools} and imported. dbdyno ran nothing.", tools=tools),
+        say("Values are as the tool printed them. Repeats are averaged."),
         *(name(f"{key}: {value}") for key, value in run.environment.items()),
     )
     return Section(say("Where it comes from"), (Items(items),))
@@ -98,14 +98,15 @@ def _always(known: Known) -> list[Text]:
     return [
         *SATURATED.of(known),
         say(
-            "Percentiles are computed from one histogram of all seconds and trials; percentiles "
+            "Percentiles are computed from one histogram of all seconds and trials. Percentiles "
             "are never averaged. A percentile is shown only if 100 requests or more were slower."
         ),
         say(
-            "The 95 % intervals are computed from the logarithm of one ratio (system to baseline) "
-            "per block. Seconds or requests of a trial are not used as samples, because they are "
-            "not independent of each other. The noise of a cell is estimated from all cells of the "
-            "comparison; other cells count more if their noise is more alike."
+            "Each block gives one ratio (system to baseline). The 95 % intervals are computed from "
+            "the logarithms of these ratios. Seconds or requests of a trial are not used as "
+            "samples, because they are not independent of each other. The noise of a cell is "
+            "estimated from all cells of the comparison. The more alike the noise of all cells is, "
+            "the more other cells count."
         ),
         say(
             "Trials that do not count (void, failed or repeated) stay stored, each with the reason."

@@ -108,7 +108,7 @@ def _claims(claims: Sequence[JudgedClaim]) -> tuple[Part, ...]:
     explained = say(
         "The publication's claims, checked against this run: a claim is supported if the whole "
         "interval of the mean ratio of its cells lies within the claimed range, contradicted if "
-        "the whole interval lies outside, and open otherwise; each cell is judged in the same way "
+        "the whole interval lies outside, and open otherwise. Each cell is judged in the same way "
         "by its own interval. The intervals of a claim's cells are correct together in 95 of 100 "
         "runs."
     )

@@ -60,8 +60,8 @@ def findings(judgement: Judgement) -> Section:
     levels = [line[0].level for line in lines]
     head: Part = Paragraph(
         say(
-            "{findings}: {void} void, {doubtful} doubtful, {note} note. A void trial does not "
-            "count. A doubtful finding is a warning beside the verdict.",
+            "{findings}: {void} void (the trial does not count), {doubtful} doubtful (a warning: "
+            "the trial counts, but may be distorted), {note} note (worth knowing).",
             findings=count(len(levels), "finding"),
             **{level.value: levels.count(level) for level in WEIGHT},
         )

@@ -47,8 +47,8 @@ from dbdyno.report.tell.terms import Sentence, fitting, term
 AGAINST: Final = (
     Sentence(
         phrase(
-            "Changes are against {baseline}. A change with a verdict has the verdict's interval; "
-            "any other change has its own 95 % interval."
+            "Changes are against {baseline}. A change with a verdict has the verdict's interval. "
+            "Any other change has its own 95 % interval."
         ),
         Fact.HERE,
     ),

@@ -155,10 +155,10 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stands-still": Telling(
         (DOUBTFUL, NOTE),
-        "for at least half of the measured window, the server answered no statement although "
-        "transactions were in progress: doubtful if it completed transactions in the rest of "
-        "the window (and would have completed at least 10 in the gap); a note if it completed "
-        "none, which is [a result](../how-it-works/verdicts.md#a-system-that-stands-still)",
+        "transactions were in progress, but the server answered no statement for at least half of "
+        "the measured window: doubtful if it completed transactions in the rest of the window (at "
+        "a rate of at least 10 in the time of the gap), a note if it completed none, which is [a "
+        "result](../how-it-works/verdicts.md#a-system-that-stands-still)",
         lists.stands_still,
         phrase(
             "the numbers include the standstill; find out what the statements waited for: a "
@@ -174,7 +174,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "script-check": Telling(
         (VOID, DOUBTFUL),
         "after the measurement, the command `check` of a "
-        "[script](../how-to/scripts.md#in-a-comparison) found broken rules; doubtful if it "
+        "[script](../how-to/scripts.md#in-a-comparison) found broken rules; doubtful if `check` "
         "could not be run",
         {
             VOID: phrase("the script's check found rows that break the script's rules"),
@@ -187,8 +187,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "errors": Telling(
         (VOID, NOTE),
-        "over 0.1 % of the statements failed, and their transactions were not retried; a note "
-        "if fewer failed, if the transactions were retried, or if a script counts errors itself; "
+        "over 0.1 % of the statements failed, and their transactions were not retried; a note for "
+        "fewer failures, for retried transactions, and for errors that a script counts itself; "
         "lock wait timeouts do not count if no transaction was completed",
         lists.errors,
         phrase("remove the cause of the errors, or compare at a load level without errors"),
@@ -214,8 +214,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "near-ceiling": Telling(
         (DOUBTFUL,),
-        "closed loop: throughput is over 50 % of the load generator's own limit, which this run "
-        "measured with a built-in server that answers at once",
+        "closed loop: throughput is over 50 % of the [ceiling](#where-the-evidence-comes-from), "
+        "the highest throughput that the load generator can reach",
         phrase(
             "{rate_per_s:.0f} transactions/s are {share:.0%} of the {ceiling_per_s:.0f} that this "
             "load generator reaches on a server that answers at once (limit {limit:.0%})"
@@ -236,8 +236,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "certificate-failed": Telling(
         (VOID,),
-        "[`dbdyno certify`](../how-to/certify.md) found the load generator beyond a limit on this "
-        "machine, and the machine has not changed since",
+        "[`dbdyno certify`](../how-to/certify.md) failed on this machine, and the machine has not "
+        "changed since",
         lambda values: say(
             "the load generator failed its certification of {made}: {faults}",
             made=values["made_at"],
@@ -247,9 +247,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "rate-not-sustained": Telling(
         (DOUBTFUL, NOTE),
-        "open loop: over the second half of the measured window, the backlog (transactions that "
-        "are due and not yet sent) grew; a note if the rate was tried only to find the highest "
-        "rate within a latency limit ([open loop](../how-to/open-loop.md))",
+        "open loop: the backlog (transactions that are due and not yet sent) grew over the second "
+        "half of the measured window; a note if the rate was tried only to find the highest rate "
+        "for `--slo` ([open loop](../how-to/open-loop.md))",
         phrase(
             "{rate_per_s:g} transactions/s were due and {answered_per_s:.1f} were completed: over "
             "the second half of the window the backlog grew by {growth_per_s:.1f} a second (limit "
@@ -265,8 +265,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "commits-unflushed": Telling(
         (VOID,),
-        "the settings promise that each commit is flushed before it is acknowledged, but for N "
-        "commits on C connections the server synced its log fewer than 0.9 × N / C times "
+        "the settings promise a flush before each commit is acknowledged, but for N commits on C "
+        "connections the server synced its log fewer than 0.9 × N / C times "
         "([why](../how-to/durability.md)), allowing for counters read half a second late",
         lists.commits_unflushed,
         phrase(
@@ -276,8 +276,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unseen-flushes": Telling(
         (DOUBTFUL, NOTE),
-        "the machine's disks counted flushes for under 10 % of this system's syncs, but for "
-        "over 50 % of another system's; a note if no system reaches 50 %",
+        "the machine's disks counted flushes for under 10 % of this system's syncs, but for over "
+        "50 % of another system's; a note if for no system over 50 %",
         phrase(
             "the machine's disks counted flushes for only {share:.0%} of the syncs that the "
             "system made or promised"
@@ -301,8 +301,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "server-restarted": Telling(
         (VOID, DOUBTFUL),
         "the server restarted: its uptime grew in the measured window by over 2 s less than the "
-        "window lasted (not checked if the uptime never changes); doubtful if the uptime grew by "
-        "over 5 s more than warm-up and window together",
+        "window lasted (not checked if the uptime never changes); doubtful if it grew by over 5 s "
+        "more than warm-up and window together",
         phrase(
             "the server's uptime grew by {uptime_s:.0f} s over a window of {window_s:.1f} s"
             " ({least_s:.0f} to {most_s:.0f} s expected)"
@@ -316,9 +316,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "stall": Telling(
         (DOUBTFUL,),
-        "although transactions were in progress, the server answered no statement for half a "
-        "second, or completed no transaction for a second (not checked if connections pause "
-        "between transactions), in a time in which it usually completes at least 10 transactions",
+        "transactions were in progress, but the server answered no statement for half a second, "
+        "or completed no transaction for a second (not checked if connections pause between "
+        "transactions), a time in which it usually completes at least 10 transactions",
         lists.stall,
         phrase(
             "look in the server's log for a checkpoint or flush at that time; if the system "
@@ -327,8 +327,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-load": Telling(
         (VOID,),
-        "within a block (a repetition), the systems got requests with different random seeds, "
-        "distributions or use of prepared statements",
+        "within a block (a repetition), the systems' requests differed in random seed, "
+        "distribution or use of prepared statements",
         lists.unequal_load,
         phrase("run the block again with one plan and one version of dbdyno"),
     ),
@@ -344,15 +344,15 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "incomplete-run": Telling(
         (DOUBTFUL,),
-        "planned measurements are missing; in a run that stops when it is decided, only those "
-        "of blocks (repetitions) that were begun",
+        "planned measurements are missing (with `stop: decided`, measurements of blocks "
+        "(repetitions) that were begun)",
         lists.incomplete_run,
         phrase("resume the run; stopping when the numbers look good makes intervals too narrow"),
     ),
     "sequential-design": Telling(
         (DOUBTFUL,),
-        "at least two blocks (repetitions) were measured, but all measurements of the system "
-        "came before, or all after, the baseline's",
+        "at least two blocks (repetitions) were measured, but first all measurements of one of "
+        "the two systems, then all of the other",
         phrase("{system} and {baseline} did not take turns: one was measured after the other"),
         phrase(
             "a change of the machine between the two looks like a difference between the "
@@ -361,9 +361,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "split-block": Telling(
         (DOUBTFUL,),
-        "within a block (a repetition), more than half an hour and ten times the usual time "
-        "passed between two measurements; or after an interruption, only one system's server was "
-        "restarted; or an endpoint's server restarted within the block",
+        "within a block (a repetition), over half an hour and ten times the usual time passed "
+        "between two measurements; or only one system's server was restarted, after an "
+        "interruption or on an endpoint",
         {
             "started-again": phrase(
                 "the server of {arm} was restarted within block {block}: its later measurements "
@@ -387,8 +387,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "machine-drift": Telling(
         (NOTE,),
-        "in the course of the run, the throughput of all systems together rose or fell by over "
-        "2 %, with p < 0.01 (checked from 8 measurements on)",
+        "in the course of the run, the throughput of all systems together rose or fell by over 2 "
+        "%, with p < 0.01 (checked from 8 measurements on)",
         phrase(
             "in the course of the run the throughput of all systems together changed by "
             "{change:+.1%} (line fitted to {trials} trials, p = {chance:.4f})"
@@ -436,9 +436,10 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "little-law": Telling(
         (VOID,),
-        "closed loop: by Little's law, throughput × mean latency is the number of connections "
-        "(less, if connections pause between transactions); the product differs by over 1 % more "
-        "than unfinished transactions explain; not checked for imported logs",
+        "closed loop: by Little's law, throughput × mean latency is the number of connections, "
+        "but the product differs from it by over 1 % more than unfinished transactions explain "
+        "(if connections pause between transactions, only a larger product counts); not checked "
+        "for imported logs",
         phrase(
             "{rate_per_s:.1f} transactions/s × {latency_ms:.3f} ms = {busy:.2f} busy connections, "
             "but the load had {connections}: off by {off:+.1%} (tolerance {tolerance:.1%})"
@@ -450,9 +451,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "statements-of-event": Telling(
         (VOID,),
-        "the measured number of statements per transaction differs from the number in the "
-        "workload or template by over 0.1 % more than retries, errors and unfinished "
-        "transactions explain; not checked for imported logs",
+        "the number of statements per transaction differs from that of the workload or template "
+        "by over 0.1 % more than retries, errors and unfinished transactions explain; not checked "
+        "for imported logs",
         phrase(
             "{statements} statements in {events} transactions are {per_event:.3f} per "
             "transaction, but the workload has {per_event_wanted:g}: off by {off:+d} statements "
@@ -464,8 +465,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "commits-at-server": Telling(
         (DOUBTFUL,),
-        "the server and the load generator counted different numbers of commits: the difference "
-        "is over 0.5 % more than the time of reading the server's counters explains",
+        "server and load generator counted different numbers of commits, by over 0.5 % more than "
+        "the time of reading the server's counters explains",
         phrase(
             "the server's {counter} rose by {seen:.0f}, but the load generator counted {counted}: "
             "off by {off:+.0f}, {share:+.1%} (tolerance {tolerance:.0f})"
@@ -477,9 +478,9 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "uncommitted": Telling(
         (VOID,),
-        "every transaction of the workload writes, but PostgreSQL committed under 10 % as many "
-        "transactions as the load generator counted (checked in windows of over 2 s, as the "
-        "counter may be a second late)",
+        "every transaction of the workload writes, but PostgreSQL counted under 10 % of the "
+        "commits that the load generator counted (checked in windows of over 2 s, as PostgreSQL "
+        "may count a second late)",
         phrase(
             "the server's {counter} rose by {seen:.0f}, but the load generator counted {events} "
             "transactions: {share:.1%} of them were committed (at least {limit:.0%} expected)"
@@ -491,8 +492,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "unequal-dataset": Telling(
         (VOID,),
-        "after loading, the system held fewer rows than dbdyno had sent, or other rows (compared "
-        "by checksum) than the first system that holds all rows",
+        "after loading, the system held fewer rows than dbdyno had sent, or other rows (by "
+        "checksum) than the first system that held all rows",
         lists.unequal_dataset,
         phrase("remove the servers' data (`dbdyno runs clean`), and begin a new run"),
         {Fact.OTHERS: phrase("drop the system's tables, and begin a new run")},
@@ -547,8 +548,8 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "disturbed": Telling(
         (VOID, NOTE),
         "in the measured window, other processes and the hypervisor (steal) took more of the "
-        "machine's CPU than `design.disturbance_max` (10 %); only steal counts if the server's "
-        "CPU is unknown; a note if the measurement was repeated, or no repeats were left",
+        "machine's CPU than `design.disturbance_max` (10 %); if the server's CPU is unknown, only "
+        "steal counts; a note if the measurement was repeated, or no repeats were left",
         lists.disturbed,
         {
             **dict.fromkeys(
@@ -576,19 +577,18 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     "uneven-disturbance": Telling(
         (DOUBTFUL,),
         "within a block (a repetition), other processes took over 5 % more of the machine's CPU "
-        "while one system was measured than while another was, counting their CPU time, steal, "
-        "and I/O wait that the server did not cause; only steal counts if a server's CPU is "
-        "unknown",
+        "while one system was measured than while another was (their CPU time, steal, and I/O "
+        "wait that the server did not cause; only steal if a server's CPU is unknown)",
         lists.uneven_disturbance,
         phrase("this distorts the ratio: stop other programs on this machine and measure again"),
     ),
     "not-steady": Telling(
         (DOUBTFUL, NOTE),
-        "a system's throughput was still changing when the measured window began, so [all "
-        "windows of the "
+        "a system's throughput was still changing when the measured window began, so [all windows "
+        "of the "
         "cell](../how-it-works/verdicts.md#where-a-window-begins-and-what-a-warm-up-leaves-in-it) "
-        "count from a later second; doubtful if throughput may still be over 0.5 % from its "
-        "final value, for which the interval allows",
+        "count from a later second; doubtful if throughput may still be over 0.5 % from its final "
+        "value (the interval allows for this)",
         lists.not_steady,
         {
             DOUBTFUL: phrase("warm up for about {until_s:.0f} s, or use a longer window"),

@@ -21,11 +21,13 @@ import pytest
 
 from dbdyno import budget
 from dbdyno.audit.audit import audit
+from dbdyno.audit.facts import facts_in
 from dbdyno.audit.imported import imported
 from dbdyno.audit.logs.other_logs import logs_in
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.page.page import page_of
-from dbdyno.audit.read import facts_in, read, text_of
+from dbdyno.audit.read import read, text_of
+from dbdyno.audit.sentences import sentences_in
 from dbdyno.audit.tables import publication_of
 from dbdyno.errors import DbdynoError, PlanError, PlanMistake, StoreError, UsageError
 from dbdyno.plan import file, template
@@ -165,7 +167,8 @@ Make = Callable[[Path, int], None]
 
 def page(path: Path) -> object:
     text = text_of(path)
-    facts_in(text)
+    facts_in(text, str(path))
+    sentences_in(text)
     return page_of(text, str(path), Mapping())
 
 
@@ -277,6 +280,10 @@ READERS: Final[dict[Read, dict[str, Make]]] = {
         "names and numbers": repeated("threads\ntps\n%\n5\n"),
         "rows": repeated("%,A,1.5,2.5\n", CSV),
         "memory": repeated("memory memory 12 GB each table "),
+        "commands": repeated("sysbench --a=% \\\n"),
+        "options": repeated("--a=% '"),
+        "settings": repeated("a%=1\n", "[mysqld]\n"),
+        "claims": repeated("A is % times faster. "),
     },
     log: {
         "rates": repeated("tps (", "Number of threads: 1\n[ 1s ] thds: 1 "),

@@ -25,7 +25,7 @@ ARROWS: dict[str, str] = {
     "export": "report judge measurement files errors",
     "fleet": "experiment servers store plan measurement files errors _engine",
     "experiment": "servers store plan measurement stats interpreter files errors _engine",
-    "audit": "judge plan measurement language budget errors _engine",
+    "audit": "judge sysbench plan measurement language budget errors _engine",
     "report": "judge plan measurement stats language interpreter files errors _engine",
     "store": "plan measurement stats files budget errors _engine",
     "servers": "plan measurement interpreter files budget errors _engine",
@@ -78,6 +78,7 @@ LINES_OF_A_SMALL_FILE = 120
 SMALL_WITH_ONE_IMPORTER = {
     "servers.local.network": "its tests, and all that touches sockets and a child process",
     "audit.audit": "the door of the audit",
+    "audit.sentences": "words of a page, apart from the YAML that quotes them",
     "export.files": "the door of the export",
     "experiment.watch.neighbours": "processes of others, which no counter of a window is about",
     "fleet.fleet": "the door of the fleet",

@@ -180,3 +180,40 @@ def test_a_change_may_be_cut_off_or_of_any_two_numbers_of_its_row() -> None:
         assert [one.severity.value for one in found(asked, "changes")] == [told], text
     asked = publication(*tables, changes=[{**change, "text": "60 %"}])
     assert [one.severity.value for one in found(asked, "changes")] == ["contradiction"]
+
+
+def test_a_sentence_is_as_true_as_the_least_true_of_its_claims() -> None:
+    parts = [{"ratio_min": 1.25, "ratio_max": 2}, {"ratio_min": 1.3}, {"threads": [64]}]
+    claims = [claim(**{"ratio_min": 1, **one}) for one in parts]
+    claims[1]["text"] = "as  they\nsay"
+    asked = publication(*LADDERS, claims=[*claims, claim(text="another", ratio_min=1)])
+    severities = {one.place: one.severity.value for one in found(asked, "headline")}
+    assert severities == {"as  they\nsay": "contradiction", "another": "confirmed"}
+    assert found(asked, "claims") == []
+
+
+def test_ratios_beside_each_other_are_means_of_a_kind() -> None:
+    """Means of ratios: 27.5 against B, 25 against C; ratios of sums: 42.5 and 29.7."""
+    tables = rates(A=["100.0", "5000.0"], B=["20.0", "100.0"], C=["5.0", "166.67"])
+    entry = headline(tables, holds="average", ratio_min=26.9, ratio_max=27.1)
+    assert "the claim's cells, mean of ratios, against B: 27.5" in str(entry.arithmetic)
+    elsewhere = headline(tables, holds="average", ratio_min=24.9, ratio_max=25.1)
+    assert elsewhere.arithmetic == (
+        "all cells, mean of ratios, against C: 25;"
+        " the claim's cells, mean of ratios, against B: 27.5"
+    )
+
+
+def test_the_means_of_workloads_are_of_a_kind() -> None:
+    """Ratios of sums 1.69 and 1.01, means of ratios 1.35 and 1.5."""
+    rows = {
+        "oltp_read_only": (["10.00", "1700.0"], ["10.00", "1000.0"]),
+        "oltp_insert": (["20.00", "1000.0"], ["10.00", "1000.0"]),
+    }
+    tables = [
+        table(system, workload=workload, values={"tps": values})
+        for workload, columns in rows.items()
+        for system, values in zip(("A", "B"), columns, strict=True)
+    ]
+    entry = headline(tables, ratio_min=1.0, ratio_max=1.36)
+    assert entry.severity is Severity.CONTRADICTION

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from dbdyno.audit import read as read_room
+from dbdyno.audit.facts import facts_in
 from dbdyno.audit.imported import imported
 from dbdyno.audit.page import grids
 from dbdyno.audit.page.columns import Mapping, is_heading
@@ -36,7 +37,7 @@ def read_page(text: str, source: str) -> None:
     page = page_of(text, source, Mapping())
     if page.refusals:
         raise page.refusals[0]
-    tables, facts = page.tables, read_room.facts_in(text)
+    tables, facts = page.tables, facts_in(text, source)
     Publication.model_validate({**facts.model_dump(), "tables": tables})
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.audit.audit import audit
-from dbdyno.audit.read import facts_in, read
+from dbdyno.audit.facts import facts_in
+from dbdyno.audit.read import read
 from dbdyno.errors import UsageError
 from support.published_logs import PAGE, V1
 
@@ -96,18 +97,20 @@ innodb_buffer_pool_size = 30GB
 
 
 def test_facts_of_the_set_up_are_read_where_they_are_plain() -> None:
-    facts = facts_in(SET_UP)
+    facts = facts_in(SET_UP, "page")
     assert facts.dataset == {"tables": 10, "rows_per_table": 2_180_000, "gb_per_table": 5.2}
     assert facts.environment == {"memory_gb": "128", "round_trip_ms": "0.8"}
     assert facts.settings == {"innodb_buffer_pool_size": "30GB"}
     english = "<p>Two hosts with 64 GB of memory, sysbench 1.0.17, 1.5 million rows per table.</p>"
-    facts = facts_in(english)
+    facts = facts_in(english, "page")
     assert facts.environment == {"memory_gb": "64"}
     assert facts.dataset == {"rows_per_table": 1_500_000}
     assert facts.tool == "sysbench 1.0.17"
     hostile = "1" * 100_000 + " " * 100_000 + "\n \n" * 50_000 + "<" * 10_000
-    assert facts_in(hostile).dataset == {}, "and soon"
-    two = facts_in("Memory: 64 GB. The client's memory: 16 GB. sysbench 0.5, sysbench 1.0.20")
+    assert facts_in(hostile, "page").dataset == {}, "and soon"
+    plain = facts_in("利用sysbench生成16个表，每个表125万条记录。数据库总大小约 19G。", "page")
+    assert plain.dataset == {"tables": 16, "rows_per_table": 1_250_000, "size_gb": 19}
+    two = facts_in("Memory: 64 GB. The client's memory: 16 GB. sysbench 0.5, sysbench 1.0.20", "")
     assert (two.environment, two.tool) == ({}, ""), "which of them is meant is not plain"
 
 

@@ -72,3 +72,29 @@ def test_one_thing_is_audited(arguments: list[str], capsys: pytest.CaptureFixtur
 def test_a_run_of_ones_own_takes_no_mapping(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["audit", "--self", "latest", "--mapping", "columns.yaml"]) == 2
     assert "found: also --self, which reads a run" in capsys.readouterr().err
+
+
+def test_what_was_read_is_saved_and_audited_from_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, saved = tmp_path / "page.md", tmp_path / "saved.yaml"
+    page.write_text("| threads | A TPS | B TPS |\n| --- | --- | --- |\n| 8 | 512.33 | 600.21 |\n")
+    assert __main__.main(["audit", str(page), "--save", str(saved)]) == 0
+    said, written = capsys.readouterr().out, f"\npublication: {saved}\n"
+    assert said.endswith(written)
+    assert __main__.main(["audit", str(saved)]) == 0
+    assert capsys.readouterr().out == said.removesuffix(written)
+    assert __main__.main(["audit", str(page), "--save", str(saved)]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_contradictions_have_an_exit_status_on_demand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["audit", EXAMPLE, "--exit-code"]) == 3
+    outcome = capsys.readouterr()
+    assert "60 cells looked at" in outcome.out
+    assert "the audit fails: contradiction 1, over-claim 5" in outcome.err
+    page = tmp_path / "page.csv"
+    page.write_text("threads,A TPS\n8,512.33\n")
+    assert __main__.main(["audit", str(page), "--exit-code"]) == 0

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from dbdyno.audit.facts import facts_in
 from dbdyno.audit.folders import Folders
 from dbdyno.audit.logs.apart import told_apart
 from dbdyno.audit.logs.other_logs import RESULT_TOOLS, LoggedRow, LoggedText, logs_in
@@ -40,43 +41,11 @@ OWN: Final = re.compile(
     r'\s*\{[\s\S]{0,9999}"dbdyno|#\[dbdyno: |time_s,interval_s,threads,|run_id,'
 )
 """Beginnings of dbdyno's own files: JSON, an interval log, `--output=csv`, an exported table."""
-SIZE: Final = r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?P<unit>[GT])i?B?(?![A-Za-z])"
-ROWS: Final = (
-    r"(?<![\d,.])(?P<value>\d[\d,]{0,14}(?:\.\d{1,6})?)\s*"
-    r"(?P<unit>万|亿|million|M(?![A-Za-z])|k(?![A-Za-z]))?"
+BY_NAME: Final = (
+    *("disclosed", "dataset", "environment", "settings"),
+    *("load", "statements", "places"),
 )
-EACH: Final = r"(?:(?:each|every|per|one) table|每张?(?:数据)?表|单表|一张表)"
-FACTS: Final[dict[str, tuple[str, ...]]] = {
-    "tables": (r"--(?:oltp[-_])?tables(?:[-_]count)?[= ](?P<value>\d{1,9})(?!\d)",),
-    "rows_per_table": (
-        r"--(?:oltp[-_])?table[-_]size[= ](?P<value>\d{1,12})(?!\d)",
-        rf"{EACH}[^\d.。;；]{{0,20}}{ROWS}\s*(?:rows|records|行|条)",
-        rf"{ROWS}\s*(?:rows|records|行|条)\s*(?:per|in each|in every|a) table",
-    ),
-    "gb_per_table": (
-        rf"{EACH}[^。;；\n]{{0,30}}?(?<![\d.]){SIZE}",
-        rf"{SIZE} (?:per|for each|a) table",
-    ),
-    "memory_gb": (
-        rf"(?:\b(?:memory|RAM)\b|内存)[^\d.。;；]{{0,12}}{SIZE}",
-        rf"{SIZE}\s*(?:of\s+)?(?:(?:DDR\d\s+)?\b(?:memory|RAM)\b|内存)",
-    ),
-    "round_trip_ms": (
-        r"(?:\bping\b|\bRTT\b|round[ -]trip|network(?:'s)? (?:mean |average )?(?:latency|delay)"
-        r"|网络(?:平均)?(?:延迟|时延|延时))[^\d.。;；]{0,20}(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?:ms|毫秒)",
-        r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?:ms|毫秒) "
-        r"(?:\w+ )?(?:network|LAN) (?:latency|delay)",
-    ),
-}
-"""Patterns of each fact; the first with a match counts."""
-OF_DATASET: Final = frozenset(("tables", "rows_per_table", "gb_per_table"))
-FACTORS: Final = {"万": 1e4, "亿": 1e8, "million": 1e6, "m": 1e6, "k": 1e3, "g": 1.0, "t": 1024.0}
-SETTING: Final = re.compile(
-    r"\b(innodb_buffer_pool_size|sync_binlog|innodb_flush_log_at_trx_commit|shared_buffers"
-    r"|synchronous_commit)\b\s*(?:=|:|：|为|is|of)\s*['\"]?(\w+)",
-    re.IGNORECASE,
-)
-TOOL: Final = re.compile(r"\bsysbench\s*(?:version\s*)?v?([01]\.\d+(?:\.\d+)?)", re.IGNORECASE)
+"""Fields of a publication with facts by their names."""
 RATE_LIMITED: Final = re.compile(r"Target transaction rate: [1-9]\d*|rate limit schedule lag")
 """Printed for an open loop, where latency includes the wait for a connection."""
 
@@ -102,7 +71,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
     ]
     foreign = [path for path in paths if path.suffix not in YAML_SUFFIXES]
     folders = Folders(foreign)
-    pages = [_page(path, said, folders) for path in foreign]
+    pages = [_renamed(_page(path, said, folders), said.systems) for path in foreign]
     if pages and not any(one.tables for one in (*whole, *pages)):
         raise _without_results(paths, [text for page in pages for text in page.unread])
     groups: list[list[Publication]] = [[one] for one in whole]
@@ -122,6 +91,22 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
             hint="docs/how-to/audit.md shows both",
         )
     return publications
+
+
+def _renamed(page: Publication, names: dict[str, str]) -> Publication:
+    """The page with the mapping's names of its systems."""
+    return page.model_copy(
+        update={
+            "tables": tuple(
+                one.model_copy(update={"system": names.get(one.system, one.system)})
+                for one in page.tables
+            ),
+            "changes": tuple(
+                one.model_copy(update={"systems": tuple(names.get(of, of) for of in one.systems)})
+                for one in page.changes
+            ),
+        }
+    )
 
 
 def _is_part_of(page: Publication, known: Publication) -> bool:
@@ -155,7 +140,7 @@ def _joined(parts: Sequence[Publication]) -> Publication:
             },
             **{
                 name: {k: v for one in reversed(parts) for k, v in getattr(one, name).items()}
-                for name in ("disclosed", "dataset", "environment", "settings")
+                for name in BY_NAME
             },
         }
     )
@@ -182,10 +167,16 @@ def _page(path: Path, mapping: Mapping, folders: Folders) -> Publication:
         raise page.refusals[0] if page.refusals else _without_results([path], page.unread)
     lines = [*(run.first_line for run in log.runs), *(row.line for row in log.rows)]
     quoted = [f"{path}, line {line}: a run of a log that the page quotes" for line in lines]
-    return facts_in(text).model_copy(
+    facts = facts_in(text, str(path))
+    return facts.model_copy(
         update={
             "title": path.name,
             "workload": mapping.workload,
+            "statements": {
+                name: facts.statements[name]
+                for name in dict.fromkeys(table.workload for table in page.tables)
+                if name in facts.statements
+            },
             "tables": tuple(page.tables),
             "changes": tuple(page.changes),
             "unread": (*page.unread, *quoted),
@@ -202,33 +193,6 @@ def _without_results(paths: Sequence[Path], unread: Sequence[str]) -> UsageError
         found="; ".join(unread) or None,
         hint="copy the table into a CSV file, or write it as YAML (docs/how-to/audit.md)",
     )
-
-
-def facts_in(text: str) -> Publication:
-    """A page's set-up: the facts with a single value on it; ambiguous facts are left out."""
-    lines = (" ".join(line.split()) for line in re.sub(r"<[^<>]{0,500}>", " ", text).splitlines())
-    bare = "\n".join(filter(None, lines))  # long white space would take patterns long
-    facts: dict[str, float] = {}
-    for name, patterns in FACTS.items():
-        matches = ([*re.finditer(one, bare, re.IGNORECASE)] for one in patterns)
-        values = set(map(_value, next(filter(None, matches), [])))
-        if len(values) == 1:
-            facts[name] = values.pop()
-    settings: dict[str, set[str]] = {}
-    for match in SETTING.finditer(bare):
-        settings.setdefault(match[1].lower(), set()).add(match[2])
-    tools = {match[1] for match in TOOL.finditer(bare)}
-    return Publication(
-        dataset={name: value for name, value in facts.items() if name in OF_DATASET},
-        environment={n: f"{value:g}" for n, value in facts.items() if n not in OF_DATASET},
-        settings={name: values.pop() for name, values in settings.items() if len(values) == 1},
-        tool=f"sysbench {tools.pop()}" if len(tools) == 1 else "",
-    )
-
-
-def _value(match: re.Match[str]) -> float:
-    unit = match.groupdict().get("unit") or ""
-    return float(match["value"].replace(",", "")) * FACTORS.get(unit.lower(), 1.0)
 
 
 def _log(log: LoggedText, path: Path, text: str, mapping: Mapping, folders: Folders) -> Publication:

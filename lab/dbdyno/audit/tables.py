@@ -175,6 +175,11 @@ class PublishedCell(FiniteNoun):
         return sorted(quantiles, key=lambda one: one[0])
 
 
+def _or_empty(value: object) -> object:
+    """A list of which all items are still commented out is empty."""
+    return () if value is None else value
+
+
 class Publication(FiniteNoun):
     """A whole publication.
 
@@ -184,6 +189,10 @@ class Publication(FiniteNoun):
         environment: machine and network: `memory_gb`, `network_ms` between client and server,
             `round_trip_ms` of a network that may lie elsewhere, …
         settings: of the servers, as printed.
+        load: of its printed commands: `threads`, `time_s`, `warm_up_s`, `rate_per_s`, `percentile`,
+            `distribution`.
+        statements: of a transaction of a workload, by the options of its printed command.
+        places: of facts found on a page, such as `settings.sync_binlog`: the file and the line.
         changes: columns of its tables that compare two others.
         disclosed: its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages without results, or the reasons why they cannot be read.
@@ -200,14 +209,22 @@ class Publication(FiniteNoun):
     dataset: dict[str, float] = {}
     environment: dict[str, Any] = {}
     settings: dict[str, Any] = {}
+    load: dict[str, str] = {}
+    statements: dict[str, Annotated[int, Field(ge=1)]] = {}
+    places: dict[str, str] = {}
     disclosed: dict[str, str] = {}
-    claims: tuple[Claim, ...] = ()
+    claims: Annotated[tuple[Claim, ...], BeforeValidator(_or_empty)] = ()
     unread: tuple[str, ...] = ()
     changes: tuple[PublishedChange, ...] = ()
     tables: tuple[PublishedTable, ...] = ()
     has_prose: bool = False
     is_set_up_of_prose: bool = False
     is_record: bool = False
+
+    @property
+    def has_rate(self) -> bool:
+        """True for a load at a fixed rate, whose latency may have the wait for a connection."""
+        return bool(self.disclosed.get("rate") or self.load.get("rate_per_s"))
 
     def cells(self) -> list[PublishedCell]:
         """Every cell, with its metrics from all tables.

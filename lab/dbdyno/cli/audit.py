@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
@@ -11,11 +12,12 @@ from dbdyno import api
 from dbdyno.audit.audit import audit, between, of_run
 from dbdyno.audit.ledger import AuditLedger, LedgerEntry, Severity
 from dbdyno.audit.read import read
+from dbdyno.audit.saved import text_to_save, write_new
 from dbdyno.audit.tables import Publication, PublishedTable
 from dbdyno.budget import within
 from dbdyno.cli import options
 from dbdyno.cli.gate import write
-from dbdyno.errors import UsageError
+from dbdyno.errors import GateError, UsageError
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Text, capital, count, listed, name, say
 from dbdyno.report.formats import html
@@ -41,6 +43,7 @@ LOOKS: Final = {
     Severity.CONFIRMED: "better",
 }
 """How a page colours each weight: as the verdict or finding of a report that is like it."""
+FAULTS: Final = (Severity.CONTRADICTION, Severity.OVER_CLAIM)
 BETWEEN: Final = say("Between these publications")
 
 
@@ -49,6 +52,8 @@ def command(
     own_run: options.OwnRun = None,
     mapping: options.ColumnMapping = None,
     page: options.AuditPage = None,
+    save_as: options.AuditSave = None,
+    exit_code: options.AuditExitCode = False,
     workspace: options.Workspace = options.WORKSPACE,
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
@@ -71,12 +76,33 @@ def command(
         result = AuditResult.of((of_run(run.plan, run.judgement),))
     else:
         result = within("the publication", lambda: AuditResult.of(read(files or [], mapping)))
+    if save_as is not None:
+        publications = [one.publication for one in result.audited]
+        text = within("the publication", lambda: text_to_save(publications, files or [], save_as))
+        write_new(save_as, text)
     sys.stdout.write(render(result, output, lang))
     if page is not None:
         story = translated(result.story(), lang)
         write(page, html.render(story, (), language=lang).encode())
         said = said_in(say("report: {path}", path=page), lang)
         print_lines(f"\n{said}", sys.stdout if output is Output.PLAIN else sys.stderr)
+    if save_as is not None:
+        said = said_in(say("publication: {path}", path=save_as), lang)
+        print_lines(f"\n{said}", sys.stdout if output is Output.PLAIN else sys.stderr)
+    if exit_code:
+        _check(result)
+
+
+def _check(result: AuditResult) -> None:
+    """Raise GateError for a contradiction or an over-claim."""
+    entries = [one for ledger in result.ledgers() for one in ledger.entries]
+    faults = [one for one in entries if one.severity in FAULTS]
+    if faults:
+        times = Counter(str(one.severity.said) for one in faults)
+        raise GateError(
+            f"the audit fails: {', '.join(f'{word} {number}' for word, number in times.items())}",
+            found=f"{faults[0].sentence}: {faults[0].arithmetic}",
+        )
 
 
 class AuditedPublication(NamedTuple):
@@ -98,6 +124,10 @@ class AuditResult(Result):
         """Audits them, and holds several against each other."""
         audited = tuple(AuditedPublication(one, audit(one)) for one in publications)
         return cls(audited, between(publications) if len(audited) > 1 else None)
+
+    def ledgers(self) -> list[AuditLedger]:
+        """Of each publication, and between several."""
+        return [ledger for _, ledger in self._ledgers()]
 
     def _ledgers(self) -> Iterator[tuple[Text, AuditLedger]]:
         for audited in self.audited:

@@ -493,6 +493,21 @@ AuditPage = Annotated[
         callback=expanded_or_none,
     ),
 ]
+AuditSave = Annotated[
+    Path | None,
+    typer.Option(
+        "--save",
+        metavar="FILE",
+        help="Also write what was read as a new YAML file, which `dbdyno audit` reads.",
+        callback=expanded_or_none,
+    ),
+]
+AuditExitCode = Annotated[
+    bool,
+    typer.Option(
+        "--exit-code", help="Exit with status 3 if there is a contradiction or an over-claim."
+    ),
+]
 ColumnMapping = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="YAML file that explains column headings and names."),

@@ -258,7 +258,7 @@ class Mapping(FiniteNoun):
     Attributes:
         columns: by the heading's text.
         metric, system, workload: where the page does not say.
-        systems: labels of imported systems, by the names in their files' names.
+        systems: labels of systems, by their names in tables, logs and files' names.
         decimal: the sign before decimals; "," where commas are no thousands.
         at: further conditions of a whole table.
     """

@@ -65,8 +65,10 @@ FAR_ABOVE: Final = 1.25
 
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """All rules on every cell."""
-    closed = not publication.disclosed.get("rate")
-    each = _statements_by_workload(cells, closed=closed)
+    closed = not publication.has_rate
+    by_options = publication.statements
+    each = _statements_by_workload(cells, by_options, closed=closed)
+    yield from _other_options(publication)
     if closed:
         yield from _concurrency(cells, each)
     known = {workload: one for workload, one in each.items() if not one.rows}
@@ -83,7 +85,7 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
                 arithmetic=listed(cell.replaced),
                 place=cell.title,
             )
-    yield from _statements(cells)
+    yield from _statements(cells, by_options)
     if GRID_TOOL.search(publication.tool):
         yield from _grid(cells)
 
@@ -99,18 +101,23 @@ class _Each(NamedTuple):
     of: int = 0
 
 
-def _statements_by_workload(cells: Sequence[PublishedCell], *, closed: bool) -> Mapping[str, _Each]:
+def _statements_by_workload(
+    cells: Sequence[PublishedCell], by_options: Mapping[str, int], *, closed: bool
+) -> Mapping[str, _Each]:
     """Statements by workload: known ones, or inferred from most rows with queries and a mean.
 
     A known workload may run with other options and far fewer statements; slightly fewer requests in
     flight are due to the client.
+
+    Args:
+        by_options: statements by printed options.
     """
     each: dict[str, _Each] = {}
     cells_by_workload: dict[str, list[PublishedCell]] = {}
     for cell in cells:
         cells_by_workload.setdefault(cell.workload, []).append(cell)
     for workload, of_workload in cells_by_workload.items():
-        known = statements_of(workload)
+        known = by_options.get(workload) or statements_of(workload)
         if known is not None:
             each[workload] = _Each(known)
         in_flight = [
@@ -321,7 +328,24 @@ def statements_of(workload: str) -> int | None:
     return 1 if SINGLE.search(workload) else None
 
 
-def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+def _other_options(publication: Publication) -> Iterator[LedgerEntry]:
+    """Workloads with another number of statements by printed options than by default."""
+    for workload, statements in publication.statements.items():
+        if statements_of(workload) != statements:
+            yield LedgerEntry(
+                severity=Severity.NOTE,
+                rule="statements",
+                sentence=say(
+                    "a transaction of {workload} has {count} statements by the printed options",
+                    workload=workload,
+                    count=statements,
+                ),
+                arithmetic=say("the audit counts with these, not with sysbench's defaults"),
+                place=publication.places.get(f"statements.{workload}", ""),
+            )
+
+
+def _statements(cells: list[PublishedCell], by_options: Mapping[str, int]) -> Iterator[LedgerEntry]:
     """Rows with another ratio than their workload; a single entry if all agree on another."""
     rows_by_workload: dict[tuple[str, str], list[tuple[PublishedCell, float, float, float]]] = {}
     for cell in cells:
@@ -331,7 +355,7 @@ def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
             alike = cell.workload, str(sorted(cell.at.items()))  # others may have other options
             rows_by_workload.setdefault(alike, []).append((cell, qps.value / tps.value, low, high))
     for (workload, _), rows in rows_by_workload.items():
-        usual = statements_of(workload)
+        usual = by_options.get(workload) or statements_of(workload)
         known = usual or round(sorted(ratio for _, ratio, _, _ in rows)[len(rows) // 2])
         off = [row for row in rows if not _is_near(known, row[2], row[3])]
         if usual is None and len(rows) - len(off) < max(AGREE_MIN, AGREE_SHARE * len(rows)):
@@ -343,6 +367,14 @@ def _statements(cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
                 severity=Severity.NOTE,
                 rule="statements",
                 sentence=say(
+                    "a transaction of {workload} has {other} statements here and {known} by the"
+                    " printed options: they are of another run",
+                    workload=workload,
+                    other=other,
+                    known=known,
+                )
+                if workload in by_options
+                else say(
                     "a transaction of {workload} has {other} statements here and {known} with"
                     " sysbench's defaults: its options were changed",
                     workload=workload or "?",

@@ -4,7 +4,9 @@ headline   a claim is a range of ratios (`plan.publication.Claim`): of each of i
            cell, of their average (of sums, or a mean of ratios) or of their peaks. A missed
            average or peak is searched for in every subset of the tables (all cells, a value of an
            axis, a load level) and against every other system, and shown beside the value of the
-           claim's own cells. A range that holds not in each cell may be of the workloads' means
+           claim's own cells. A range that holds not in each cell may be of the workloads' means.
+           Ratios beside each other are means of a kind. Claims with the same text are of a single
+           sentence, which is as true as the least true of them
 claims     a claim without cells is a note
 changes    a column of changes agrees with two columns of its row: as a difference or a ratio
 """
@@ -46,10 +48,24 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
-    """The columns of changes, then each claim."""
+    """The columns of changes, then each sentence of claims."""
     yield from _changes(publication, cells)
+    sentences: dict[str, list[LedgerEntry]] = {}
     for claim in publication.claims:
-        yield _held(claim, cells)
+        sentences.setdefault(" ".join(claim.text.split()), []).append(_held(claim, cells))
+    yield from map(_least_true, sentences.values())
+
+
+def _least_true(entries: Sequence[LedgerEntry]) -> LedgerEntry:
+    """The weightiest entry of a sentence's claims, with the evidence of all as weighty."""
+    weightiest = min((one.severity for one in entries), key=[*Severity].index)
+    first, *others = [one for one in entries if one.severity is weightiest]
+    both = ((one.sentence, one.arithmetic) for one in others)
+    return first.model_copy(
+        update={
+            "arithmetic": listed([first.arithmetic, *(part for one in both for part in one)], "; ")
+        }
+    )
 
 
 class Compared(NamedTuple):
@@ -149,7 +165,10 @@ def _held(claim: Claim, cells: list[PublishedCell]) -> LedgerEntry:
 
 
 def _means(claim: Claim, compared: Sequence[Compared]) -> list[Said]:
-    """The mean ratio of each workload over its load levels; empty unless all are in the range."""
+    """The mean ratio of each workload over its load levels, of one kind for all.
+
+    It is empty unless all are in the range.
+    """
     if claim.holds != "each" or not claim.ratio_min or claim.ratio_max is None:
         return []  # "always faster" is a sentence about cells
     workloads: dict[str, list[Compared]] = {}
@@ -157,14 +176,20 @@ def _means(claim: Claim, compared: Sequence[Compared]) -> list[Said]:
         workloads.setdefault(pair.cell.workload, []).append(pair)
     if len(workloads) < 2:
         return []
-    means = []
-    for workload, of_workload in workloads.items():
-        ways = _ways(claim, name(workload or "?"), claim.than or claim.of, of_workload)
-        fitting = [way for way in ways if _is_in_range(claim, way)]
-        if not fitting:
-            return []
-        means.append(fitting[0].text)
-    return means
+    ways = [
+        list(_ways(claim, name(workload or "?"), claim.than or claim.of, of_workload))
+        for workload, of_workload in workloads.items()
+    ]
+    for how in dict.fromkeys(way.how for of_workload in ways for way in of_workload):
+        alike = [_of_kind(how, of_workload) for of_workload in ways]
+        if all(_is_in_range(claim, way) for way in alike):
+            return [way.text for way in alike]
+    return []
+
+
+def _of_kind(how: Said, ways: Sequence[SubsetRatio]) -> SubsetRatio:
+    """The ratio of this kind; of a single cell all kinds are the same."""
+    return next((way for way in ways if way.how == how), ways[0])
 
 
 def _compared(claim: Claim, cells: Sequence[PublishedCell]) -> list[Compared]:
@@ -206,7 +231,7 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
     if agreeing:
         sentence = say("the tables give the claimed ratio, {range}", range=_range(claim))
         return _headline(claim, Severity.CONFIRMED, sentence, agreeing[0].text)
-    beside = whole[0].text
+    nearest = min(whole, key=partial(_distance, claim))
     ways = [] if claim.than_threads else _ratios(claim, cells)
     elsewhere = [one for one in ways if _is_in_range(claim, one)]
     if not elsewhere:
@@ -216,7 +241,7 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
             range=_range(claim),
             subject=claim.of,
         )
-        return _headline(claim, Severity.CONTRADICTION, sentence, beside)
+        return _headline(claim, Severity.CONTRADICTION, sentence, nearest.text)
     best = max(
         elsewhere,
         key=lambda way: (way.against == against, _distance(claim, way) <= 0, way.cells),
@@ -233,7 +258,7 @@ def _joint(claim: Claim, compared: Sequence[Compared], cells: list[PublishedCell
             against=against,
         )
     )
-    arithmetic = say("{part}; {whole}", part=best.text, whole=beside)
+    arithmetic = say("{part}; {whole}", part=best.text, whole=_of_kind(best.how, whole).text)
     return _headline(claim, Severity.OVER_CLAIM, sentence, arithmetic)
 
 

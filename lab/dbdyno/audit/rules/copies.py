@@ -47,7 +47,7 @@ SHOWN: Final = 4
 
 def check(publication: Publication, cells: Sequence[PublishedCell]) -> Iterator[LedgerEntry]:
     """Rows that stand twice, and systems with agreeing digits, within a publication."""
-    if publication.disclosed.get("rate"):
+    if publication.has_rate:
         return  # all systems have the throughput that was asked for
     alike = set()
     for first, second in combinations(dict.fromkeys(cell.system for cell in cells), 2):
@@ -66,7 +66,7 @@ def between(first: Publication, second: Publication) -> Iterator[LedgerEntry]:
 
     A row in both for the same version of a system was measured once and printed twice.
     """
-    if first.disclosed.get("rate") or second.disclosed.get("rate"):
+    if first.has_rate or second.has_rate:
         return
     for row in _rows_of(first):
         for other in _rows_of(second):

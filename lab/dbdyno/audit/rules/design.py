@@ -39,6 +39,8 @@ DISCLOSURES: Final[Mapping[str, Said]] = {
     "versions": say("the servers' versions"),
     "durability": say("whether commits were durable"),
 }
+OF_LOAD: Final = {"time_s": "duration", "warm_up_s": "warm_up"}
+"""Disclosures by the printed options that make them."""
 DURABILITY: Final = re.compile(
     r"sync_binlog|flush_log_at_trx_commit|synchronous_commit|sync-log|durability"
 )
@@ -266,7 +268,7 @@ def _settings(publication: Publication, cells: list[PublishedCell]) -> Iterator[
         sizes = {_size_gb(axis, cell.at.get(axis, "")) for cell in cells} - {None}
         for name, value in publication.settings.items():
             size_gb = _gigabytes(value)
-            if stem in name and "instance" not in name and size_gb and size_gb not in sizes:
+            if stem in name and CACHES.match(name) and size_gb and size_gb not in sizes:
                 yield LedgerEntry(
                     severity=Severity.NOTE,
                     rule="settings",
@@ -346,6 +348,7 @@ def _missing(publication: Publication) -> Iterator[LedgerEntry]:
         disclosed.add("versions")
     if any(DURABILITY.search(name) for name in publication.settings):
         disclosed.add("durability")
+    disclosed |= {name for option, name in OF_LOAD.items() if option in publication.load}
     missing = [text for name, text in DISCLOSURES.items() if name not in disclosed]
     if missing:
         yield LedgerEntry(

@@ -1,4 +1,4 @@
-"""Notes on typed options without effect on what is run.
+"""Effects of options: on the statements of an event, and none at all, which is told in notes.
 
 Published lines have options of another test, driver or version, and sysbench drops them without a
 word. An option with its default value is left out. Options of events are judged with the command
@@ -16,7 +16,7 @@ from dbdyno.sysbench.options.table import (
     WORKLOAD,
     is_legacy,
 )
-from dbdyno.sysbench.options.values import Values, boolean, canonical
+from dbdyno.sysbench.options.values import Values, boolean, canonical, whole
 from dbdyno.sysbench.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -168,3 +168,31 @@ def _used_by(test: str, mode: str) -> set[str]:
     if test == LEGACY + "oltp" or (test == ONE_TABLE and mode == "complex"):
         used |= {f"oltp-{name}" for name in (*_READS, *_WRITES, "read-only", "write-only")}
     return used
+
+
+def statements_of_event(test: str, own: Values) -> int:
+    """Statements of an event, BEGIN and COMMIT included; Refusal for a value that is no number."""
+    prefix = "oltp-" if is_legacy(test) else ""
+
+    def times(*names: str) -> int:
+        return sum(whole(own, f"{prefix}{name}") for name in names)
+
+    if test in ("oltp_update_index", "oltp_update_non_index"):
+        return times(f"{test.removeprefix('oltp_update_').replace('_', '-')}-updates")
+    if is_legacy(test):
+        is_complex = test == ONE_TABLE and own.text("oltp-test-mode") == "complex"
+        is_mix = is_complex or test == LEGACY + "oltp"
+        reads, writes = not own.flag("oltp-write-only"), not own.flag("oltp-read-only")
+    else:
+        is_mix = test in ("oltp_read_write", "oltp_read_only", "oltp_write_only")
+        reads, writes = test != "oltp_write_only", test != "oltp_read_only"
+    if not is_mix:
+        return 1
+    statements = 0 if own.flag(f"{prefix}skip-trx") else 2
+    if reads:
+        statements += times("point-selects")
+    if reads and own.flag(f"{prefix}range-selects"):
+        statements += times("simple-ranges", "sum-ranges", "order-ranges", "distinct-ranges")
+    if writes:
+        statements += times("index-updates", "non-index-updates") + 2 * times("delete-inserts")
+    return statements

@@ -1,0 +1,167 @@
+"""Facts around tables, each with its line: printed command lines of every age, settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno.audit.audit import audit
+from dbdyno.audit.facts import facts_in
+from dbdyno.audit.ledger import Severity
+from dbdyno.audit.printed_commands import printed_commands
+from dbdyno.audit.read import read
+
+READ_WRITE = "oltp_read_write"
+
+
+@pytest.mark.parametrize(
+    ("text", "workload", "statements", "options"),
+    [
+        (
+            "sysbench --test=oltp --oltp-table-size=7000 --num-threads=4 --max-time=60 run",
+            READ_WRITE,
+            20,
+            {"rows_per_table": "7000", "threads": "4", "time_s": "60"},
+        ),
+        (
+            r"./sysbench\_orig --test=./tests/db/oltp\_new.lua --oltp-point-selects=1"
+            " --oltp-simple-ranges=0 --oltp-sum-ranges=0 --oltp-order-ranges=0"
+            " --oltp-distinct-ranges=0 --oltp-non-index-updates=0 --oltp-tables-count=3"
+            " -- max-time=40 run",
+            READ_WRITE,
+            6,
+            {"tables": "3", "time_s": "40"},
+        ),
+        ("sysbench --test=tests/db/select.lua --percentile=99 run", "oltp_point_select", 1, None),
+        (
+            "sysbench --test=/usr/share/oltp.lua --oltp-read-only=on --oltp-skip-trx=on run",
+            "oltp_read_only",
+            14,
+            None,
+        ),
+        (
+            "$ sysbench oltp_read_write --tables=4 \\\n  --table-size=90000 \\\n\n  –threads=64"
+            " --skip_trx=on --rate=200 --config-file=/etc/hostname run > rw.log --time=9",
+            READ_WRITE,
+            18,
+            {"tables": "4", "rows_per_table": "90000", "threads": "64", "rate_per_s": "200"},
+        ),
+        (
+            "sysbench $test \\\n  --threads=$n \\\n  --time=300 --mysql-host=x run --tables=16",
+            "",
+            None,
+            {"tables": "16", "time_s": "300"},
+        ),
+        ("sysbench oltp_write_only --index-updates=$n --time=9 run", "oltp_write_only", None, None),
+        (
+            "sysbench oltp_read_write --threads=8 prepare --tables=2",
+            READ_WRITE,
+            None,
+            {"tables": "2"},
+        ),
+        ("with --tables=5, and --threads=8 of another tool", "", None, {"tables": "5"}),
+    ],
+)
+def test_command_lines_are_read_as_the_persona_reads_them(
+    text: str, workload: str, statements: int | None, options: dict[str, str] | None
+) -> None:
+    (command,) = printed_commands(text.splitlines())
+    assert (command.line, command.workload, command.statements) == (1, workload, statements)
+    assert options is None or command.options == options
+
+
+@pytest.mark.parametrize(
+    "text", ["sysbench 1.0.20 (using LuaJIT)", "we let sysbench run it", "-- x"]
+)
+def test_words_about_sysbench_are_no_command(text: str) -> None:
+    assert list(printed_commands([text])) == []
+
+
+SET_UP = """\
+Both ran with durable commits.
+
+    [mysqld]
+    skip-networking
+    sync_binlog = 1
+    #innodb_io_capacity = 1000
+    innodb_flush_method = O_DIRECT  # no double caching
+    [client]
+    port = 3306
+
+```toml
+log-level = "error"
+[rocksdb.defaultcf]
+block-cache-size = "14GB"
+```
+`set global tidb_disable_txn_auto_retry=0;`
+innodb_buffer_pool_size = 8G on the first host, innodb_buffer_pool_size = 9G on the second
+a = b
+<!--
+sync_binlog = 0
+-->
+"""
+
+
+def test_blocks_of_settings_give_each_setting_with_its_line() -> None:
+    facts = facts_in(SET_UP, "page")
+    assert facts.settings == {
+        "sync_binlog": "1",
+        "innodb_flush_method": "O_DIRECT",
+        "log-level": "error",
+        "rocksdb.defaultcf.block-cache-size": "14GB",
+        "tidb_disable_txn_auto_retry": "0",
+    }
+    assert facts.places["settings.sync_binlog"] == "page, line 5"
+    assert facts.places["settings.rocksdb.defaultcf.block-cache-size"] == "page, line 14"
+
+
+PAGE = """\
+| threads | system | QPS | mean latency (ms) |
+| --- | --- | --- | --- |
+| 8 | Postern | 12000.5 | 4.0 |
+| 32 | Postern | 36001.5 | 5.33 |
+| 8 | Mistral | 11111.5 | 4.32 |
+| 32 | Mistral | 30003.5 | {mean} |
+"""
+OPTIONS = (
+    "sysbench --test=tests/db/oltp.lua --oltp-point-selects=1 --oltp-range-selects=off"
+    " --oltp-non-index-updates=0 --oltp-tables-count=10 run\n\n"
+)
+
+
+def test_a_mix_of_its_own_is_audited_with_its_statements(tmp_path: Path) -> None:
+    """30,003 queries a second of 32 threads: a mean of 6.4 ms, of 21.3 ms with 20 statements."""
+    page = tmp_path / "page.md"
+    for options, mean, contradictions in (
+        (OPTIONS, "6.4", 0),
+        (OPTIONS, "21.3", 1),
+        ("", "21.3", 0),
+    ):
+        page.write_text(f"{options}## Read write\n\n{PAGE.format(mean=mean)}")
+        (publication,) = read([page])
+        ledger = audit(publication)
+        assert publication.statements == ({READ_WRITE: 6} if options else {})
+        assert ledger.count(Severity.CONTRADICTION) == contradictions, (options, mean)
+        told = [
+            one.place
+            for one in ledger.entries
+            if "6 statements by the printed options" in one.sentence
+        ]
+        assert told == ([f"{page}, line 1"] if options else [])
+
+
+def test_a_rate_among_the_printed_options_is_no_closed_loop(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    command = "sysbench oltp_read_only --rate=700 --threads=32 run\n\n"
+    page.write_text(f"{command}## Read only\n\n{PAGE.format(mean='640')}")
+    assert audit(*read([page])).count(Severity.CONTRADICTION) == 0
+    page.write_text(f"{command.replace('--rate=700', '')}## Read only\n\n{PAGE.format(mean='640')}")
+    assert audit(*read([page])).count(Severity.CONTRADICTION) > 0
+
+
+def test_a_mapping_renames_systems_of_tables(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(PAGE.format(mean="6.4"))
+    (tmp_path / "names.yaml").write_text("systems: {Postern: Postern 2.1}\n")
+    (publication,) = read([tmp_path / "page.md"], tmp_path / "names.yaml")
+    assert {table.system for table in publication.tables} == {"Postern 2.1", "Mistral"}

@@ -98,6 +98,7 @@ SMALL_WITH_ONE_IMPORTER = {
 # Dataclasses that change, as they gather what a step of the work finds.
 CHANGING = {
     "audit.logs.sysbench_log.LoggedRun",
+    "audit.names._Word",
     "experiment.arm._Arm",
     "experiment.context.RunContext",
     "experiment.durability._Load",

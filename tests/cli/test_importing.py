@@ -14,6 +14,7 @@ from dbdyno.files import remove_tree
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import PRIMARY
+from dbdyno.report.charts import converter
 from dbdyno.store.store import Store
 from support.deep_folders import make_deep
 from support.published_logs import HAMMERDB, OWN_CSV, OWN_HLOG, OWN_JSON, PGBENCH, V04, V1
@@ -114,6 +115,12 @@ def imported(path: Path, workspace: Path, *more: str) -> int:
     return __main__.main([*typed, *more])
 
 
+def page(workspace: Path, form: str = "html") -> str:
+    """The report of the last run, which is drawn when it is asked for."""
+    assert __main__.main(["report", "latest", "--workspace", str(workspace)]) == 0
+    return (api.load("latest", workspace).evidence.folder / f"report.{form}").read_text()
+
+
 def trials(workspace: Path) -> tuple[Measurement, ...]:
     return api.load("latest", workspace).trials
 
@@ -127,8 +134,8 @@ def test_a_folder_of_logs_is_a_run(
     assert imported(folder, workspace, *PATTERN, "--mapping", str(mapping)) == 0
     said = capsys.readouterr().out
     assert "no verdict" in said
-    changed = [row.split("  ")[-1].strip() for row in said.splitlines() if "MySQL-8.0" in row]
-    assert changed == ["−20.0 %", "−20.0 %"]
+    rows = [row for row in said.splitlines() if "MySQL-8.0" in row and "%" in row]
+    assert [re.findall(r"\S+ %", row) for row in rows] == [["−20.0 %", "0.0 %"]] * 2
     run = api.load("latest", workspace)
     assert [system.label for system in run.plan.systems] == ["MySQL-5.7", "MySQL-8.0"]
     values = {
@@ -148,10 +155,81 @@ def test_a_folder_of_logs_is_a_run(
     ratios = [e.ratio for e in run.judgement.estimates if e.metric == "transactions_per_s"]
     assert ratios == pytest.approx([0.8, 0.8])
     assert run.judgement.verdicts == ()
-    assert [one.events for one in run.trials[0].intervals] == [200, 200]
-    page = (run.evidence.folder / "report.html").read_text()
-    assert "Measured by sysbench 1.0.20 and imported" in page
-    assert "restart" not in page.lower().split("<main", 1)[1].split("<script", 1)[0]
+    assert [one.events for one in run.trials[-1].intervals] == [160, 160]
+    report = page(workspace)
+    assert "Measured by sysbench 1.0.20 and imported" in report
+    assert "restart" not in report.lower().split("<main", 1)[1].split("<script", 1)[0]
+
+
+def test_names_are_understood_and_shown_and_no_chart_is_drawn(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without a pattern, and before anything is stored; each value has its change beside it."""
+    monkeypatch.setattr(converter, "_answer", lambda request: pytest.fail("a chart is drawn"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "open", lambda workspace: pytest.fail("stored"))
+        with pytest.raises(pytest.fail.Exception, match="stored"):
+            imported(folder, tmp_path / "runs")
+    table, _ = capsys.readouterr().out.split("\n\n")
+    assert [line.split() for line in table.splitlines()[1:4]] == [
+        ["File", "System", "Workload", "Threads"],
+        ["oltp_read_write_8_3306.log", "3306", "oltp_read_write", "8"],
+        ["oltp_read_write_8_3307.log", "3307", "oltp_read_write", "8"],
+    ]
+    assert "read as {workload}_{threads}_{system};" in table
+    assert imported(folder, tmp_path / "runs") == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if "16 threads" in line and "3307" in line)
+    assert row.split()[-6:] == ["160.0", "−20.0", "%", "9.50", "0.0", "%"]
+    assert "report: dbdyno report 2" in out
+    assert imported(folder, tmp_path / "runs", "--output", "json") == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["title"] == "old logs"
+
+
+def test_files_without_results_in_a_folder_are_left_out_and_named(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = {
+        "my.cnf": "[mysqld]\nmax_connections = 500\n",
+        "run.sh": "sysbench oltp_read_write --threads=8 run > $name\n",
+        "compose.yml": "services: {db: {image: mysql}}\n",
+        "README.md": "| threads | tps |\n| --- | --- |\n| 8 | 800 |\n",
+    }
+    for name, text in others.items():
+        (folder / name).write_text(text)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text("[core]\n")
+    (folder / "plot.png").write_bytes(b"\x89PNG\0")
+    assert imported(folder, tmp_path / "runs") == 0
+    assert len(trials(tmp_path / "runs")) == 4
+    said = capsys.readouterr().err.partition("left out, as they hold no results: ")[2]
+    assert {name for name in (*others, "plot.png", "config") if name in said} == {
+        *others,
+        "plot.png",
+    }
+    assert imported(folder / "my.cnf", tmp_path / "runs") == 2
+    (folder / "cut.log").write_text(HAMMERDB.splitlines()[1])
+    assert imported(folder, tmp_path / "runs") == 2
+
+
+def test_names_that_may_mean_two_things_are_not_guessed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("a_orders", "a_pay", "b_orders", "b_pay"):
+        (logs / f"{name}_8.log").write_text(log(8, 100))
+    assert imported(logs, tmp_path / "runs") == 0
+    assert "Does a_orders name a system and a workload? If so" in capsys.readouterr().out
+    assert imported(logs, tmp_path / "runs", "--pattern", "{system}_{workload}_{threads}") == 0
+    assert "Does" not in capsys.readouterr().out
+    (logs / "c_pay_9.log").write_text(log(8, 100))
+    (logs / "c_pay_16.log").write_text(log(16, 100))
+    assert imported(logs, tmp_path / "runs") == 2
+    assert "c_pay_9.log: its name and its text have different" in capsys.readouterr().err
 
 
 def fail_at_third(patch: pytest.MonkeyPatch, ended: BaseException) -> None:
@@ -310,8 +388,7 @@ def test_a_table_is_a_run_of_the_systems_in_it(
     assert values["v3.0", 300, "latency_ms_p95"] == 61.0
     assert values["v2.1", 150, "transactions_per_s"] is None
     assert {one.trial.cell.workload for one in run.trials} == {"oltp_read_write"}
-    page = (run.evidence.folder / "report.html").read_text()
-    assert "and imported" in page
+    assert "and imported" in page(workspace)
     at = ["--workspace", str(workspace)]
     assert __main__.main(["history", *at]) == 0
     assert __main__.main(["export", "latest", "--csv", str(tmp_path / "csv"), *at]) == 0
@@ -385,9 +462,9 @@ def test_where_nothing_imported_is_usable_the_report_says_so(tmp_path: Path) -> 
     whole = log(8, 100)
     (tmp_path / "cut.log").write_text(whole[: whole.index("SQL statistics")])
     assert imported(tmp_path / "cut.log", tmp_path / "runs") == 0
-    page = (api.load("latest", tmp_path / "runs").evidence.folder / "report.html").read_text()
-    assert "No trial is valid, so there is no result." in page
-    assert "this report has their numbers" not in page
+    report = page(tmp_path / "runs")
+    assert "No trial is valid, so there is no result." in report
+    assert "this report has their numbers" not in report
 
 
 @pytest.mark.parametrize("whole", [log(8, 100), with_checkpoint()], ids=["", "at a checkpoint"])
@@ -487,7 +564,7 @@ def test_what_was_left_out_or_told_apart_is_said(
     workspace = tmp_path / "runs"
     assert imported(tmp_path / "a.log", workspace) == 0
     assert "told apart, as runs of one name did different work: " in capsys.readouterr().err
-    assert "told apart" in (api.load("latest", workspace).evidence.folder / "report.md").read_text()
+    assert "told apart" in page(workspace, "md")
 
 
 def test_a_percentile_that_was_not_printed_is_said_to_be_so(

@@ -2,8 +2,9 @@
 
 Every run in a file is imported whole (`recorded`). Unknown facts (settings, counters, the machine,
 the order of runs) stay empty, so an imported run has numbers, ratios and charts, and no verdict.
-Repeats of a cell become blocks, in the order in which they are read; runs of one name that did
-different work are told apart (`apart`). Files in several folders are named by their folders.
+Systems, workloads and load levels have their names from a pattern, the text, or the names of files
+and folders (`names`), and `ImportedRun.files` tells them. Repeats of a cell become blocks, in the
+order in which they are read; runs of one name that did different work are told apart (`apart`).
 """
 
 from __future__ import annotations
@@ -11,19 +12,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from dbdyno.audit.folders import Folders, kind_of
 from dbdyno.audit.logs.apart import told_apart
-from dbdyno.audit.logs.other_logs import logs_in
+from dbdyno.audit.names import UNKNOWN, NamedLog, Names, crossed, names_of, parts_of
 from dbdyno.audit.page.columns import Mapping
-from dbdyno.audit.read import TOOLS, foreign_text_of
-from dbdyno.audit.recorded import TABLE, Recorded, recorded_in
+from dbdyno.audit.recorded import TABLE, Recorded
+from dbdyno.audit.results import ResultFile, results_in
 from dbdyno.errors import UsageError
 from dbdyno.measurement.measurement import Cell, EngineFacts, Measurement, ServerFacts, Trial
 from dbdyno.plan.load import LoadPlan
@@ -31,7 +31,6 @@ from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan
 from dbdyno.plan.systems import IMPORTED_SCHEME, SystemPlan, label_made_of
 from dbdyno.plan.workload import WorkloadPlan
 
-FILES_MAX: Final = 10_000
 RUNS_MAX: Final = 10_000
 NAMED_MAX: Final = 5
 FIELDS: Final = ("system", "workload", "threads", "repeat")
@@ -40,16 +39,39 @@ UNNAMED: Final = "unnamed workload"
 
 
 @dataclass(frozen=True)
+class ImportedFile:
+    """Runs of a file with one system and workload.
+
+    Attributes:
+        name: of the file, with its folders below the folder of all files.
+        repeats: the number of each run's repeat of its cell, from 1.
+    """
+
+    name: str
+    system: str
+    workload: str
+    threads: tuple[int, ...]
+    repeats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class ImportedRun:
     """A run made of other tools' results.
 
     Attributes:
         notes: facts on the files for the reader, by subject.
+        files: the names of their runs.
+        patterns: forms of the files' names as understood, without a pattern of the user, the most
+            frequent first.
+        unclear: a system whose name may have the workload in it; empty if all are clear.
     """
 
     plan: Plan
     measurements: list[Measurement]
     notes: dict[str, str]
+    files: tuple[ImportedFile, ...]
+    patterns: tuple[str, ...]
+    unclear: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +79,7 @@ class FileNames:
     """A pattern of file names.
 
     Attributes:
-        folders: number of the folders before a name that the pattern has.
+        folders: number of folders before the name in the pattern.
     """
 
     pattern: re.Pattern[str]
@@ -85,22 +107,31 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
         UsageError: a file without results, or with a name that does not fit the pattern; a
             pattern without fields.
     """
-    files = _files(paths)
-    names = _names_of(pattern) if pattern else None
-    folders = Folders(files, is_used=any(path.is_dir() for path in paths))
-    every = [one for path in files for one in _found(path, mapping, names, folders)]
-    trials = _named_by_files([trial for trial in every if not trial.run.test_without_sql])
+    said_by = _names_of(pattern) if pattern else None
+
+    def mapping_of(path: Path) -> Mapping:
+        workload = _matched(path, said_by).get("workload") or mapping.workload
+        return mapping.model_copy(update={"workload": workload})
+
+    files, left_out = results_in(paths, mapping_of)
+    patterns = Counter[str]()
+    every = list[ImportedTrial]()
+    for file, names in zip(files, _names_by_file(files, mapping, said_by), strict=True):
+        every += _trials(file, mapping, _said_by_name(file.path, said_by), names)
+        patterns.update([names.pattern] if names.pattern and not pattern else [])
+    trials = [trial for trial in every if not trial.run.test_without_sql]
     others = [trial for trial in every if trial.run.test_without_sql]
     if not trials:
         raise UsageError(
             f"there is no test of a database in {', '.join(map(str, paths[:NAMED_MAX]))}",
             wanted="runs that ask a database",
-            found=_left_out(others),
+            found="; ".join(filter(None, (_left_out(others), _some(left_out)))) or None,
         )
     workloads = told_apart([one.workload for one in trials], [one.run.work for one in trials])
     pairs = list(zip(trials, workloads, strict=True))
     apart = sorted({workload for trial, workload in pairs if workload != trial.workload})
     notes = {
+        "left out, as they hold no results": _some(left_out),
         "left out, as it is no load on a database": _left_out(others),
         "told apart, as runs of one name did different work": "; ".join(apart),
     }
@@ -110,6 +141,9 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
             _plan_of(trials, title),
             list(_measurements(trials)),
             {subject: text for subject, text in notes.items() if text},
+            tuple(_files_of(trials)),
+            tuple(text for text, _ in patterns.most_common()),
+            "" if pattern else _unclear(trials),
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -121,30 +155,43 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
         ) from error
 
 
-def _named_by_files(trials: list[ImportedTrial]) -> list[ImportedTrial]:
-    """Name unnamed workloads of logs by their files, if a system has files of several names."""
-    kinds: dict[str, set[str]] = {}
-    for trial in filter(_is_unnamed, trials):
-        kinds.setdefault(trial.system, set()).add(kind_of(trial.path))
-    if all(len(names) < 2 for names in kinds.values()):
-        return trials
-    return [
-        one._replace(workload=kind_of(one.path) or UNNAMED) if _is_unnamed(one) else one
-        for one in trials
-    ]
-
-
-def _is_unnamed(trial: ImportedTrial) -> bool:
-    return trial.workload == UNNAMED and trial.run.tool != TABLE
-
-
 def _left_out(others: Sequence[ImportedTrial]) -> str:
-    places = [
-        f"{one.path.name}, line {one.run.line}: sysbench {one.run.test_without_sql}"
-        for one in others
+    return _some(
+        [
+            f"{one.path.name}, line {one.run.line}: sysbench {one.run.test_without_sql}"
+            for one in others
+        ]
+    )
+
+
+def _some(texts: Sequence[str]) -> str:
+    """A few of many texts, and the number of the others."""
+    more = [f"and {len(texts) - NAMED_MAX} more"] if len(texts) > NAMED_MAX else []
+    return "; ".join([*texts[:NAMED_MAX], *more])
+
+
+def _unclear(trials: Sequence[ImportedTrial]) -> str:
+    """A system of logs without workload whose name may have it; empty without."""
+    systems = [
+        one.system for one in trials if one.run.tool != TABLE and one.workload.startswith(UNNAMED)
     ]
-    more = [f"and {len(places) - NAMED_MAX} more"] if len(places) > NAMED_MAX else []
-    return "; ".join([*places[:NAMED_MAX], *more])
+    return systems[0] if crossed(systems) else ""
+
+
+def _files_of(trials: Sequence[ImportedTrial]) -> Iterator[ImportedFile]:
+    """Each file's runs by system and workload, in order."""
+    paths = list(dict.fromkeys(trial.path for trial in trials))
+    folders = (parts[:-1] for parts in parts_of(paths))
+    shown = {
+        path: "/".join([*parts, path.name]) for path, parts in zip(paths, folders, strict=True)
+    }
+    runs: dict[tuple[Path, str, str], list[tuple[int, int]]] = {}
+    for trial, repeat in zip(trials, _repeats(trials), strict=True):
+        of_file = runs.setdefault((trial.path, trial.system, trial.workload), [])
+        of_file.append((trial.threads, repeat + 1))
+    for (path, system, workload), numbers in runs.items():
+        threads, repeats = zip(*numbers, strict=True)
+        yield ImportedFile(shown[path], system, workload, threads, repeats)
 
 
 def _plan_of(trials: Sequence[ImportedTrial], title: str) -> Plan:
@@ -171,31 +218,6 @@ def _plan_of(trials: Sequence[ImportedTrial], title: str) -> Plan:
     )
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
-    files: list[Path] = []
-    for path in paths:
-        files += [one for one in _below(path) if not one.name.startswith(".")]
-    if not files or len(files) > FILES_MAX:
-        raise UsageError(
-            "there is nothing to import" if not files else "these are too many files",
-            wanted=f"logs or tables of results, {FILES_MAX:,} files at most",
-            found=f"{len(files):,} files in {', '.join(map(str, paths))}",
-        )
-    return files
-
-
-def _below(path: Path) -> list[Path]:
-    """The path, or all files in the folder."""
-    try:
-        return sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
-    except (OSError, RecursionError) as error:
-        raise UsageError(
-            f"the files in {path} cannot be listed",
-            found=getattr(error, "strerror", None) or "folders in folders without end",
-            hint="name the folder of the results itself",
-        ) from error
-
-
 def _names_of(pattern: str) -> FileNames:
     """Compile a pattern of file names and folders; `{name}` matches up to the next field, `*` any
     text."""
@@ -216,34 +238,52 @@ def _names_of(pattern: str) -> FileNames:
     return FileNames(re.compile("".join(texts)), bare.count("/"))
 
 
-def _found(
-    path: Path, mapping: Mapping, names: FileNames | None, folders: Folders
-) -> Iterator[ImportedTrial]:
-    text, said = foreign_text_of(path), _said_by_name(path, names)
-    workload = said.get("workload") or mapping.workload
-    runs = recorded_in(text, str(path), mapping.model_copy(update={"workload": workload}))
-    if not runs:
-        raise UsageError(
-            f"{path} holds no results that are known",
-            wanted=f"a log of {TOOLS}, the plain log of `dbdyno sysbench`,"
-            " or a table with load levels and metrics (HTML, Markdown, CSV, a cell a line)",
-            found=logs_in(text, str(path)).begun or None,
-            hint="write its numbers into a CSV file with the columns threads, system, tps",
+def _names_by_file(
+    files: Sequence[ResultFile], mapping: Mapping, said_by: FileNames | None
+) -> list[Names]:
+    """The names in each log's path; of a system only in folders without fields of a pattern."""
+    logs = [file for file in files if file.is_log]
+    paths = [
+        NamedLog(
+            parts,
+            frozenset(run.threads for run in file.runs if run.threads),
+            has_workload=bool(mapping.workload) or all(run.workload for run in file.runs),
         )
-    own, in_pattern = (path.absolute().parent.name, names.folders) if names else ("", 0)
+        for file, parts in zip(logs, parts_of([file.path for file in logs]), strict=True)
+    ]
+    names = names_of(paths)
+    if said_by:
+        ends = (max(0, len(path.parts) - 1 - said_by.folders) for path in paths)
+        bare = [
+            replace(one, parts=(*one.parts[:end], "")) for one, end in zip(paths, ends, strict=True)
+        ]
+        pairs = zip(names, names_of(bare), strict=True)
+        names = [replace(one, system=folder.system) for one, folder in pairs]
+    elif mapping.system and len({one.system for one in names}) > 1:
+        names = [replace(one, workload=one.workload or one.system) for one in names]
+    by_path = {file.path: one for file, one in zip(logs, names, strict=True)}
+    return [by_path.get(file.path, UNKNOWN) for file in files]
+
+
+def _trials(
+    file: ResultFile, mapping: Mapping, said: dict[str, str], names: Names
+) -> Iterator[ImportedTrial]:
+    """The runs of a file, named by a pattern, the mapping, the text, and its path."""
+    path, runs = file.path, file.runs
     by_name = said.get("system") or _other_fields(said)
+    own = names.system or path.absolute().parent.name if said else names.label(path)
     differing = _differing(runs)
     for run in runs:
-        threads = _threads(path, said, run)
+        threads = _threads(path, said, run, names)
         is_table = run.tool == TABLE
         if is_table and differing:
             label = f"{by_name} {run.system}".strip()
         elif is_table:
             label = by_name or mapping.system or run.system
         else:
-            label = by_name or mapping.system or folders.system(path, {threads}, in_pattern)
+            label = by_name or mapping.system or own
             if differing:
-                label = f"{label or own or path.stem} {getattr(run, differing)}".strip()
+                label = f"{label} {getattr(run, differing)}".strip()
         label = label or own or path.stem
         system = label_made_of(mapping.systems.get(label, label))
         if not system:
@@ -254,8 +294,9 @@ def _found(
                 hint="say it in the mapping: systems: {" + label + ": NAME}",
             )
         # the workload of a table has its further conditions
-        named = run.workload if is_table else workload or run.workload or folders.workload(path)
-        yield ImportedTrial(run, path, system, named or UNNAMED, threads)
+        by_pattern = said.get("workload") or mapping.workload
+        workload = run.workload if is_table else by_pattern or run.workload or names.workload
+        yield ImportedTrial(run, path, system, workload or UNNAMED, threads)
 
 
 def _other_fields(said: dict[str, str]) -> str:
@@ -270,8 +311,9 @@ def _differing(runs: Sequence[Recorded]) -> str:
     return ""
 
 
-def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
-    threads = int(said.get("threads", run.threads))
+def _threads(path: Path, said: dict[str, str], run: Recorded, names: Names) -> int:
+    is_table = run.tool == TABLE
+    threads = int(said.get("threads") or (0 if said or is_table else names.threads) or run.threads)
     if threads < 1 and not run.test_without_sql:
         raise UsageError(
             f"line {run.line} of {path}: how many connections had this run?",
@@ -283,25 +325,31 @@ def _threads(path: Path, said: dict[str, str], run: Recorded) -> int:
             f"{path}: its name and its text have different threads",
             wanted=f"{threads}, as the name says",
             found=f"{run.threads} in the text",
-            hint="correct the name, or leave {threads} out of the pattern",
+            hint="correct the name, or give a --pattern without {threads}",
         )
     return threads
 
 
 def _said_by_name(path: Path, names: FileNames | None) -> dict[str, str]:
-    """Fields of the file's name and of the folders before it."""
-    if names is None:
-        return {}
-    parts = path.absolute().parts
-    folders = parts[len(parts) - 1 - names.folders : -1]
-    for text in (path.stem, path.name):
-        if match := names.pattern.fullmatch("/".join([*folders, text])):
-            return match.groupdict()
+    """Fields of the file's name and of the folders before it; UsageError without a match."""
+    said = _matched(path, names)
+    if names is None or said:
+        return said
     raise UsageError(
         f"{path.name} does not fit the pattern",
         wanted=names.pattern.pattern,
         hint="give only the files that do, or another --pattern",
     )
+
+
+def _matched(path: Path, names: FileNames | None) -> dict[str, str]:
+    if names is None:
+        return {}
+    parts = path.absolute().parts
+    folders = parts[len(parts) - 1 - names.folders : -1]
+    texts = ("/".join([*folders, text]) for text in (path.stem, path.name))
+    match = next(filter(None, map(names.pattern.fullmatch, texts)), None)
+    return match.groupdict() if match else {}
 
 
 def _repeats(trials: Iterable[ImportedTrial]) -> list[int]:

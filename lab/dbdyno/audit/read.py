@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.audit.facts import facts_in
-from dbdyno.audit.folders import Folders
 from dbdyno.audit.logs.apart import told_apart
 from dbdyno.audit.logs.other_logs import RESULT_TOOLS, LoggedRow, LoggedText, logs_in
 from dbdyno.audit.logs.sysbench_log import LoggedRun
+from dbdyno.audit.names import UNKNOWN, NamedLog, Names, names_of, parts_of
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.page.page import page_of
 from dbdyno.audit.tables import (
@@ -70,8 +70,13 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
         publication_of(text_of(path), str(path)) for path in paths if path.suffix in YAML_SUFFIXES
     ]
     foreign = [path for path in paths if path.suffix not in YAML_SUFFIXES]
-    folders = Folders(foreign)
-    pages = [_renamed(_page(path, said, folders), said.systems) for path in foreign]
+    texts = {path: foreign_text_of(path) for path in foreign}
+    logs = {path: logs_in(text, str(path)) for path, text in texts.items()}
+    names = _names_of(logs)
+    pages = [
+        _renamed(_page(path, text, logs[path], said, names.get(path, UNKNOWN)), said.systems)
+        for path, text in texts.items()
+    ]
     if pages and not any(one.tables for one in (*whole, *pages)):
         raise _without_results(paths, [text for page in pages for text in page.unread])
     groups: list[list[Publication]] = [[one] for one in whole]
@@ -151,19 +156,31 @@ def mapping_of(path: Path) -> Mapping:
     return read_as(Mapping, text_of(path), str(path), wanted="columns, metric, workload, decimal")
 
 
-def _page(path: Path, mapping: Mapping, folders: Folders) -> Publication:
+def _names_of(logs: dict[Path, LoggedText]) -> dict[Path, Names]:
+    """The names in the paths of logs with runs."""
+    paths = [path for path, log in logs.items() if log.runs or log.rows]
+    levels = (
+        {*(run.threads for run in logs[path].runs), *(row.threads for row in logs[path].rows)}
+        for path in paths
+    )
+    named = [
+        NamedLog(parts, frozenset(known - {0}))
+        for parts, known in zip(parts_of(paths), levels, strict=True)
+    ]
+    return dict(zip(paths, names_of(named), strict=True))
+
+
+def _page(path: Path, text: str, log: LoggedText, mapping: Mapping, names: Names) -> Publication:
     """A log's runs, or a page's tables with the facts of its set-up; its sentences are not read."""
-    text = foreign_text_of(path)
-    log = logs_in(text, str(path))
     has_runs = bool(log.runs or log.rows)
     if not log.is_page and (has_runs or log.refusals):
-        return _log(log, path, text, mapping, folders)
+        return _log(log, path, text, mapping, names)
     if log.begun:
         raise _without_results([path], [log.begun])
     page = page_of(text, str(path), mapping)
     if not page.tables:
         if has_runs:
-            return _log(log, path, text, mapping, folders)
+            return _log(log, path, text, mapping, names)
         raise page.refusals[0] if page.refusals else _without_results([path], page.unread)
     lines = [*(run.first_line for run in log.runs), *(row.line for row in log.rows)]
     quoted = [f"{path}, line {line}: a run of a log that the page quotes" for line in lines]
@@ -195,14 +212,14 @@ def _without_results(paths: Sequence[Path], unread: Sequence[str]) -> UsageError
     )
 
 
-def _log(log: LoggedText, path: Path, text: str, mapping: Mapping, folders: Folders) -> Publication:
+def _log(log: LoggedText, path: Path, text: str, mapping: Mapping, names: Names) -> Publication:
     """A log's runs; those that cannot be read are named, unless none is left."""
     unread = [words for run in log.runs if (words := _unfinished(run, path))]
     runs = [run for run in log.runs if not _unfinished(run, path)]
     refusals = [*log.refusals, *_without_threads(runs, log.rows, path)]
     tables = [
-        *_of_runs([run for run in runs if run.threads], path, mapping, folders),
-        *_of_rows([row for row in log.rows if row.threads], path, mapping, folders),
+        *_of_runs([run for run in runs if run.threads], path, mapping, names),
+        *_of_rows([row for row in log.rows if row.threads], path, mapping, names),
     ]
     if refusals and not (tables or unread):
         raise refusals[0]
@@ -233,10 +250,10 @@ def _unfinished(run: LoggedRun, path: Path) -> str:
 
 
 def _of_runs(
-    runs: Sequence[LoggedRun], path: Path, mapping: Mapping, folders: Folders
+    runs: Sequence[LoggedRun], path: Path, mapping: Mapping, names: Names
 ) -> Iterator[PublishedTable]:
     """Tables of a log, one for each work and stream: a row for each run, a column a metric."""
-    labels = [mapping.workload or run.command.test for run in runs]
+    labels = [mapping.workload or run.command.test or names.workload for run in runs]
     works = told_apart(labels, [run.work for run in runs])
     alike: dict[tuple[str, str], list[LoggedRun]] = {}
     for run, workload in zip(runs, works, strict=True):
@@ -248,7 +265,7 @@ def _of_runs(
             MEAN: [run.latency("avg") for run in of_kind],
         }
         yield PublishedTable(
-            system=mapping.system or _system(path, folders, [run.threads for run in runs], stream),
+            system=mapping.system or f"{names.label(path)} {stream}".strip(),
             workload=workload.strip(),
             threads=tuple(run.threads for run in of_kind),
             values={
@@ -279,13 +296,8 @@ def _without_threads(
     ]
 
 
-def _system(path: Path, folders: Folders, levels: Sequence[int], part: str) -> str:
-    """Name of a log's system: its folders or its name, with the part of a log of several."""
-    return f"{folders.system(path, levels) or path.stem} {part}".strip()
-
-
 def _of_rows(
-    rows: Sequence[LoggedRow], path: Path, mapping: Mapping, folders: Folders
+    rows: Sequence[LoggedRow], path: Path, mapping: Mapping, names: Names
 ) -> Iterator[PublishedTable]:
     """A table for each system, work and set of metrics in a log."""
     labels = [mapping.workload or row.workload for row in rows]
@@ -297,7 +309,7 @@ def _of_rows(
         rows_by_kind.setdefault((system, workload, tuple(row.values)), []).append(row)
     for (system, workload, metrics), alike in rows_by_kind.items():
         yield PublishedTable(
-            system=mapping.system or _system(path, folders, [row.threads for row in rows], system),
+            system=mapping.system or f"{names.label(path)} {system}".strip(),
             workload=workload,
             threads=tuple(row.threads for row in alike),
             values={m: tuple(Printed(text=row.values[m]) for row in alike) for m in metrics},

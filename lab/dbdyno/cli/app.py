@@ -66,7 +66,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
     "Check": {
         "audit": Command("audit:command", "Look for contradictions in a published benchmark."),
         "import": Command(
-            "transfer:import_command", "Import results of other benchmark tools as a run."
+            "importing:import_command", "Import results of other benchmark tools as a run."
         ),
         "certify": Command(
             "prove:prove_generator", "Test the load generator's accuracy (one minute)."

@@ -161,6 +161,12 @@ def report(name: str, workspace: Path, options: ReportOptions, folder: Path | No
         check_verdicts(judged, exit_code=True)
 
 
+def summarise(run_id: str, workspace: Path, options: ReportOptions) -> None:
+    """Judge a stored run and print its result; `dbdyno report` draws its charts, for seconds."""
+    run = api.Run(evidence.load(run_id, workspace))
+    _print_result(run, options, next_command("report", run_id, workspace=workspace))
+
+
 def _run(
     store: Store,
     run: StoredRun,
@@ -280,14 +286,18 @@ def _report(stored: Evidence, options: ReportOptions, folder: Path | None = None
     """Judge the stored trials of a run, write the report, print the result."""
     run = api.Run(stored)
     with noted("judging and writing the report"):
-        judgement = run.judgement
         written = run.report(folder, options.language)
-    summary = Summary(run.plan, judgement, run.facts)
-    _print(render(summary, options.output, options.language), options.language)
-    page = said_in(say("report: {path}", path=written.html), options.language)
-    stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
-    print_lines(f"\n{page}\n        {written.markdown}", stream)
+    _print_result(run, options, f"{written.html}\n        {written.markdown}")
     return run
+
+
+def _print_result(run: api.Run, options: ReportOptions, place: str) -> None:
+    """Print the result, and the place of its report."""
+    summary = Summary(run.plan, run.judgement, run.facts)
+    _print(render(summary, options.output, options.language), options.language)
+    page = said_in(say("report: {path}", path=place), options.language)
+    stream = sys.stdout if options.output is Output.PLAIN else sys.stderr
+    print_lines(f"\n{page}", stream)
 
 
 COLOURS: Final[Mapping[Word, str]] = {

@@ -1,7 +1,7 @@
-"""A run as files, out of the workspace and into it.
+"""A run as files outside its workspace.
 
 `dbdyno bundle` writes a run's evidence into one file or checks it, `replay` runs it again;
-`export` writes tables; `import` makes a run of other tools' results.
+`export` writes tables.
 """
 
 from __future__ import annotations
@@ -9,20 +9,15 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Final
 
 from dbdyno import api
-from dbdyno.audit.imported import imported
-from dbdyno.audit.page.columns import Mapping
-from dbdyno.audit.read import mapping_of
-from dbdyno.budget import within
 from dbdyno.cli import flow, options
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.machines import machines_of
 from dbdyno.cli.plan import described, facts_text
 from dbdyno.cli.progress import note
 from dbdyno.cli.trust import refuse_risks
-from dbdyno.errors import DbdynoError, StoreError, UsageError
+from dbdyno.errors import DbdynoError, UsageError
 from dbdyno.export import files
 from dbdyno.export.files import Format
 from dbdyno.judge.judgement import judge
@@ -34,10 +29,7 @@ from dbdyno.report.formats.stdout import Output, print_lines, render
 from dbdyno.report.rows import attempts
 from dbdyno.store import bundle
 from dbdyno.store.evidence import Evidence, of_run
-from dbdyno.store.store import LATEST, Store, opened
-
-FILES_NAMED_MAX: Final = 20
-"""How many imported files the record of a run names."""
+from dbdyno.store.store import LATEST, opened
 
 
 def bundle_command(
@@ -147,41 +139,3 @@ def export_command(
     for kind, folder in folders.items():
         for path in files.write(folder, rows, judgement, kind):
             print_lines(str(path))
-
-
-def import_command(
-    paths: options.Imported,
-    title: options.ImportedAs,
-    pattern: options.NamePattern = "",
-    mapping: options.ColumnMapping = None,
-    workspace: options.Workspace = options.WORKSPACE,
-    output: options.OutputAs = Output.PLAIN,
-    lang: options.Lang = Language.EN,
-) -> None:
-    """Import results of other benchmark tools as a run. It reads logs and tables."""
-    read = within(
-        _named(paths),
-        lambda: imported(paths, title, mapping_of(mapping) if mapping else Mapping(), pattern),
-    )
-    for subject, text in read.notes.items():
-        note(f"{subject}: {text}")
-    command_line = options.stored_command(*sys.argv[1:])
-    facts = {"files": _named(paths), **read.notes}
-    with Store.open(workspace) as store:
-        run = store.create_run(read.plan, command_line, facts, len(read.measurements))
-        try:
-            for measurement in read.measurements:
-                trial = measurement.trial.model_copy(update={"run_id": run.run_id})
-                store.append(measurement.model_copy(update={"trial": trial}))
-            store.finish(run.run_id)
-        except BaseException:  # a part of the files would be taken for the whole
-            with contextlib.suppress(StoreError):  # a full disk may refuse this, too
-                store.remove(run.run_id)
-            raise
-    flow.report(run.run_id, workspace, ReportOptions(output, lang))
-
-
-def _named(paths: list[Path]) -> str:
-    named = [options.in_utf8(path.name) for path in paths[:FILES_NAMED_MAX]]
-    more = len(paths) - len(named)
-    return ", ".join([*named, *([f"and {more} more"] if more > 0 else [])])

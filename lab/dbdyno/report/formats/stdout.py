@@ -56,12 +56,13 @@ def render(result: Result, output: Output, language: Language = Language.EN) -> 
             texts = ["\n".join(markdown.part(block, language)) for block in blocks]
             lines = ["\n\n".join(text for text in texts if text)]
         case Output.PLAIN:
-            lines = [text for one in result.plain(language) for text in _plain(one, language)]
+            lines = [text for one in result.plain(language) for text in plain_lines(one, language)]
     page = "\n".join(lines).rstrip()
     return f"{page}\n" if page else ""
 
 
-def _plain(item: Text | Table, language: Language) -> Iterator[str]:
+def plain_lines(item: Text | Table, language: Language) -> Iterator[str]:
+    """A sentence, or a table with its caption, in a language."""
     if isinstance(item, Table):
         table = translated(item, language)
         yield printable(table.caption)

@@ -130,33 +130,43 @@ def _cell(cell: Cell, judgement: Judgement, shared: Sequence[Text]) -> Iterator[
 
 
 def _values(plan: Plan, judgement: Judgement) -> Table:
-    """The systems' numbers, grouped by cell, and the change of a metric that no sentence has."""
+    """The systems' numbers, grouped by cell, with the changes of metrics that no sentence has."""
     cells = _cells(plan, judgement)
     baseline = one_baseline(plan) if len(plan.systems) > 1 else None
     shown = _metrics(plan, cells, judgement)
     metrics = tuple(dict.fromkeys((*shown, *([TAIL] if TAIL.name in _known(judgement) else []))))
-    compared = TAIL if judgement.verdicts else shown[0]  # imports have no sentence on throughput
+    compared = (TAIL,) if judgement.verdicts else metrics  # imports have no sentences
+    is_elsewhere = judgement.known.has(Fact.ELSEWHERE)
+    columns = [Column(say("Cell")), Column(say("System"))]
+    for metric in metrics:
+        label = metric_label(metric)
+        columns.append(numeric(say("{metric} {unit}", metric=label, unit=metric.unit)))
+        if baseline is not None and metric in compared:
+            with_interval = say("{metric} change [95 %]", metric=label)
+            columns.append(
+                numeric(
+                    with_interval if judgement.verdicts else say("{metric} change", metric=label)
+                )
+            )
     rows = []
     for cell in cells:
         for system in plan.systems:
-            values = [metric_value(judgement, cell, system.label, metric) for metric in metrics]
-            if baseline is not None:
-                estimate = judgement.estimate(cell, baseline, system.label, compared.name)
-                values.append(change_with_interval(estimate) if estimate else name(""))
-            rows.append((cell_title(cell), name(system.label), *values))
-    heads = [
-        numeric(say("{metric} {unit}", metric=metric_label(metric), unit=metric.unit))
-        for metric in metrics
-    ]
-    if baseline is not None:
-        metric = metric_label(compared)
-        with_interval = say("{metric} change [95 %]", metric=metric)
-        heads.append(
-            numeric(with_interval if judgement.verdicts else say("{metric} change", metric=metric))
-        )
-    columns = (Column(say("Cell")), Column(say("System")), *heads)
+            if is_elsewhere and not _has_values(judgement, cell, system.label):
+                continue
+            row = [cell_title(cell), name(system.label)]
+            for metric in metrics:
+                row.append(metric_value(judgement, cell, system.label, metric))
+                if baseline is not None and metric in compared:
+                    estimate = judgement.estimate(cell, baseline, system.label, metric.name)
+                    row.append(change_with_interval(estimate) if estimate else name(""))
+            rows.append(tuple(row))
     caption = next(iter(MERGED.of(judgement.known)), say("Numbers"))
-    return Table(caption, columns, tuple(rows))
+    return Table(caption, tuple(columns), tuple(rows))
+
+
+def _has_values(judgement: Judgement, cell: Cell, system: str) -> bool:
+    values = (value for value in judgement.values if value.cell == cell and value.system == system)
+    return any(value.value is not None for value in values)
 
 
 def _metrics(plan: Plan, cells: Sequence[Cell], judgement: Judgement) -> tuple[Metric, ...]:

@@ -31,6 +31,7 @@ def read(names: list[str], levels: list[int]) -> list[tuple[str, str, int]]:
         ("{s}/thr{t}/res.txt", ("kernel-a", "kernel-b"), ""),
         ("{t}_{s}_insert_20240105-12{t:02}00.log", ("old", "new"), "oltp_insert"),
         ("sysbench.select.{t}.{s}", ("old", "new"), "select"),
+        ("{s}_{t}_results.log", ("old_test_vm", "new_test_vm"), ""),
     ],
 )
 def test_a_plain_form_is_understood(form: str, systems: tuple[str, ...], workload: str) -> None:

@@ -14,7 +14,6 @@ from dbdyno.files import remove_tree
 from dbdyno.judge.finding import Level
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.metric import PRIMARY
-from dbdyno.report.charts import converter
 from dbdyno.store.store import Store
 from support.deep_folders import make_deep
 from support.published_logs import HAMMERDB, OWN_CSV, OWN_HLOG, OWN_JSON, PGBENCH, V04, V1
@@ -95,15 +94,19 @@ TABLE = """## Read Write
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    logs = tmp_path / "logs"
+def two_ports(logs: Path) -> Path:
+    """Logs of two systems at two load levels in a new folder."""
     logs.mkdir()
     for port, speed in ((3306, 100.0), (3307, 80.0)):
         for threads in (8, 16):
             name = f"oltp_read_write_{threads}_{port}.log"
             (logs / name).write_text(log(threads, speed * threads / 8))
     return logs
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return two_ports(tmp_path / "logs")
 
 
 PATTERN = ("--pattern", "{workload}_{threads}_{port}")
@@ -159,77 +162,6 @@ def test_a_folder_of_logs_is_a_run(
     report = page(workspace)
     assert "Measured by sysbench 1.0.20 and imported" in report
     assert "restart" not in report.lower().split("<main", 1)[1].split("<script", 1)[0]
-
-
-def test_names_are_understood_and_shown_and_no_chart_is_drawn(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Without a pattern, and before anything is stored; each value has its change beside it."""
-    monkeypatch.setattr(converter, "_answer", lambda request: pytest.fail("a chart is drawn"))
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "open", lambda workspace: pytest.fail("stored"))
-        with pytest.raises(pytest.fail.Exception, match="stored"):
-            imported(folder, tmp_path / "runs")
-    table, _ = capsys.readouterr().out.split("\n\n")
-    assert [line.split() for line in table.splitlines()[1:4]] == [
-        ["File", "System", "Workload", "Threads"],
-        ["oltp_read_write_8_3306.log", "3306", "oltp_read_write", "8"],
-        ["oltp_read_write_8_3307.log", "3307", "oltp_read_write", "8"],
-    ]
-    assert "read as {workload}_{threads}_{system};" in table
-    assert imported(folder, tmp_path / "runs") == 0
-    out = capsys.readouterr().out
-    row = next(line for line in out.splitlines() if "16 threads" in line and "3307" in line)
-    assert row.split()[-6:] == ["160.0", "−20.0", "%", "9.50", "0.0", "%"]
-    assert "report: dbdyno report 2" in out
-    assert imported(folder, tmp_path / "runs", "--output", "json") == 0
-    assert json.loads(capsys.readouterr().out)["plan"]["title"] == "old logs"
-
-
-def test_files_without_results_in_a_folder_are_left_out_and_named(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    others = {
-        "my.cnf": "[mysqld]\nmax_connections = 500\n",
-        "run.sh": "sysbench oltp_read_write --threads=8 run > $name\n",
-        "compose.yml": "services: {db: {image: mysql}}\n",
-        "README.md": "| threads | tps |\n| --- | --- |\n| 8 | 800 |\n",
-    }
-    for name, text in others.items():
-        (folder / name).write_text(text)
-    (folder / ".git").mkdir()
-    (folder / ".git" / "config").write_text("[core]\n")
-    (folder / "plot.png").write_bytes(b"\x89PNG\0")
-    assert imported(folder, tmp_path / "runs") == 0
-    assert len(trials(tmp_path / "runs")) == 4
-    said = capsys.readouterr().err.partition("left out, as they hold no results: ")[2]
-    assert {name for name in (*others, "plot.png", "config") if name in said} == {
-        *others,
-        "plot.png",
-    }
-    assert imported(folder / "my.cnf", tmp_path / "runs") == 2
-    (folder / "cut.log").write_text(HAMMERDB.splitlines()[1])
-    assert imported(folder, tmp_path / "runs") == 2
-
-
-def test_names_that_may_mean_two_things_are_not_guessed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    for name in ("a_orders", "a_pay", "b_orders", "b_pay"):
-        (logs / f"{name}_8.log").write_text(log(8, 100))
-    assert imported(logs, tmp_path / "runs") == 0
-    assert "Does a_orders name a system and a workload? If so" in capsys.readouterr().out
-    assert imported(logs, tmp_path / "runs", "--pattern", "{system}_{workload}_{threads}") == 0
-    assert "Does" not in capsys.readouterr().out
-    (logs / "c_pay_9.log").write_text(log(8, 100))
-    (logs / "c_pay_16.log").write_text(log(16, 100))
-    assert imported(logs, tmp_path / "runs") == 2
-    assert "c_pay_9.log: its name and its text have different" in capsys.readouterr().err
 
 
 def fail_at_third(patch: pytest.MonkeyPatch, ended: BaseException) -> None:

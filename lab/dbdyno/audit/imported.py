@@ -25,6 +25,7 @@ from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.recorded import TABLE, Recorded
 from dbdyno.audit.results import ResultFile, results_in
 from dbdyno.errors import UsageError
+from dbdyno.language.words import in_utf8
 from dbdyno.measurement.measurement import Cell, EngineFacts, Measurement, ServerFacts, Trial
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DesignPlan, Plan, TrialPlan
@@ -158,7 +159,7 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
 def _left_out(others: Sequence[ImportedTrial]) -> str:
     return _some(
         [
-            f"{one.path.name}, line {one.run.line}: sysbench {one.run.test_without_sql}"
+            f"{in_utf8(one.path.name)}, line {one.run.line}: sysbench {one.run.test_without_sql}"
             for one in others
         ]
     )
@@ -183,7 +184,8 @@ def _files_of(trials: Sequence[ImportedTrial]) -> Iterator[ImportedFile]:
     paths = list(dict.fromkeys(trial.path for trial in trials))
     folders = (parts[:-1] for parts in parts_of(paths))
     shown = {
-        path: "/".join([*parts, path.name]) for path, parts in zip(paths, folders, strict=True)
+        path: "/".join([*parts, in_utf8(path.name)])
+        for path, parts in zip(paths, folders, strict=True)
     }
     runs: dict[tuple[Path, str, str], list[tuple[int, int]]] = {}
     for trial, repeat in zip(trials, _repeats(trials), strict=True):
@@ -271,7 +273,7 @@ def _trials(
     """The runs of a file, named by a pattern, the mapping, the text, and its path."""
     path, runs = file.path, file.runs
     by_name = said.get("system") or _other_fields(said)
-    own = names.system or path.absolute().parent.name if said else names.label(path)
+    own = names.system or in_utf8(path.absolute().parent.name) if said else names.label(path)
     differing = _differing(runs)
     for run in runs:
         threads = _threads(path, said, run, names)
@@ -347,7 +349,7 @@ def _matched(path: Path, names: FileNames | None) -> dict[str, str]:
         return {}
     parts = path.absolute().parts
     folders = parts[len(parts) - 1 - names.folders : -1]
-    texts = ("/".join([*folders, text]) for text in (path.stem, path.name))
+    texts = (in_utf8("/".join([*folders, text])) for text in (path.stem, path.name))
     match = next(filter(None, map(names.pattern.fullmatch, texts)), None)
     return match.groupdict() if match else {}
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno.audit.logs.sysbench_log import MIXES, workload_in
+from dbdyno.language.words import in_utf8
 
 THREADS: Final = "threads"
 WORKLOAD: Final = "workload"
@@ -83,7 +84,7 @@ class Names:
 
     def label(self, path: Path) -> str:
         """The system's name; without a name the folder, if all words have a meaning."""
-        return self.system or (path.absolute().parent.name if self.pattern else path.stem)
+        return self.system or in_utf8(path.absolute().parent.name if self.pattern else path.stem)
 
 
 UNKNOWN: Final = Names("", "", 0, "")
@@ -146,12 +147,12 @@ class _Path:
         return next((word.text for word in self.words if word.kind == kind), "")
 
     def pieces(self, kinds: Collection[str]) -> list[_Word]:
-        """Words of these kinds, joined as they are written where they stand side by side."""
+        """Words of these kinds side by side as they are written, with noise between them."""
         pieces: list[_Word] = []
         is_beside = False
         for word in self.words:
             if word.kind not in kinds:
-                is_beside = False
+                is_beside = is_beside and word.kind == NOISE
             elif is_beside and pieces[-1].part == word.part:
                 text = self.log.parts[word.part][pieces[-1].start : word.end]
                 pieces[-1] = _Word(SYSTEM, text, word.part, pieces[-1].start)
@@ -186,7 +187,7 @@ def parts_of(files: Sequence[Path]) -> list[tuple[str, ...]]:
     parents = [path.absolute().parent for path in files]
     top = Path(os.path.commonpath(parents)) if parents else Path()
     return [
-        (*parent.relative_to(top).parts, SUFFIX.sub("", path.name))
+        (*map(in_utf8, parent.relative_to(top).parts), SUFFIX.sub("", in_utf8(path.name)))
         for path, parent in zip(files, parents, strict=True)
     ]
 

@@ -13,6 +13,7 @@ from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import TOOLS, foreign_text_of
 from dbdyno.audit.recorded import TABLE, Recorded, recorded_in
 from dbdyno.errors import UsageError
+from dbdyno.language.words import in_utf8
 
 FILES_MAX: Final = 10_000
 BESIDE_LOGS: Final = "a table beside logs; to import it, give it by its name"
@@ -53,12 +54,16 @@ def results_in(
     for path, is_named in _files(paths):
         file = (_named if is_named else _in_folder)(path, mapping_of(path))
         if not file.runs:
-            left_out.append(f"{path.name} ({file.left_out})" if file.left_out else path.name)
+            left_out.append(_described(path, file.left_out))
         else:
             (tables if file.is_table and not is_named else kept).append(file)
     if not any(file.is_log for file in kept):
         return [*kept, *tables], left_out
-    return kept, [*left_out, *(f"{file.path.name} ({BESIDE_LOGS})" for file in tables)]
+    return kept, [*left_out, *(_described(file.path, BESIDE_LOGS) for file in tables)]
+
+
+def _described(path: Path, reason: str) -> str:
+    return in_utf8(f"{path.name} ({reason})" if reason else path.name)
 
 
 def _named(path: Path, mapping: Mapping) -> ResultFile:

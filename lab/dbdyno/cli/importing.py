@@ -17,7 +17,7 @@ from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.progress import note
 from dbdyno.errors import StoreError
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Said, Text, count, listed, name, say
+from dbdyno.language.words import Said, Text, count, in_utf8, listed, name, say
 from dbdyno.report.formats.stdout import Output, plain_lines, print_lines
 from dbdyno.report.parts import Column, Table, numeric, table
 from dbdyno.store.store import Store
@@ -131,6 +131,6 @@ def _has_ratio(files: Sequence[ImportedFile]) -> bool:
 
 
 def _named(paths: Sequence[Path]) -> str:
-    named = [options.in_utf8(path.name) for path in paths[:FILES_NAMED_MAX]]
+    named = [in_utf8(path.name) for path in paths[:FILES_NAMED_MAX]]
     more = len(paths) - len(named)
     return ", ".join([*named, *([f"and {more} more"] if more > 0 else [])])

@@ -17,6 +17,7 @@ import typer
 from dbdyno.cli.compare import TIME
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
+from dbdyno.language.words import in_utf8
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import (
     BUDGET_S_MAX,
@@ -84,11 +85,6 @@ def time_of(option: str, text: str) -> float:
 def stored_command(*words: str) -> str:
     """A command line as it is stored with a run."""
     return in_utf8(shlex.join(["dbdyno", *words]))
-
-
-def in_utf8(typed: str) -> str:
-    """Text with escapes in place of bytes outside UTF-8."""
-    return typed.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def next_command(*words: str, workspace: Path) -> str:

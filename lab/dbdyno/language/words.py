@@ -107,6 +107,11 @@ def name(text: str) -> Said:
     return text if isinstance(text, Said) else Said(NAME, {"name": text})
 
 
+def in_utf8(typed: str) -> str:
+    """Text with escapes in place of bytes outside UTF-8."""
+    return typed.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def count(number: int, what: str) -> Said:
     """A whole number with its noun: "1 block", "1 200 blocks".
 

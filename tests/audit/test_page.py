@@ -110,6 +110,9 @@ def test_facts_of_the_set_up_are_read_where_they_are_plain() -> None:
     assert facts_in(hostile, "page").dataset == {}, "and soon"
     plain = facts_in("利用sysbench生成16个表，每个表125万条记录。数据库总大小约 19G。", "page")
     assert plain.dataset == {"tables": 16, "rows_per_table": 1_250_000, "size_gb": 19}
+    listed = facts_in("32 GB RAM, 1 TB SSD. innodb_buffer_pool_size=2,147,483,648.", "")
+    assert listed.environment == {"memory_gb": "32"}
+    assert listed.settings == {"innodb_buffer_pool_size": "2147483648"}
     two = facts_in("Memory: 64 GB. The client's memory: 16 GB. sysbench 0.5, sysbench 1.0.20", "")
     assert (two.environment, two.tool) == ({}, ""), "which of them is meant is not plain"
 

@@ -45,6 +45,8 @@ def test_one_cell_that_alone_has_few_in_flight_is_a_misprint() -> None:
     assert entry.severity is Severity.CONTRADICTION
     assert "in this cell only" in entry.sentence
     assert entry.arithmetic == "200/s × 8.0 ms = 1.6 in flight, 1.59 to 1.61 with rounding"
+    ladder["values"]["latency_ms_avg"] = ["80.0", "0.0", "80.0"]
+    assert not found(publication(table(**ladder)), "concurrency"), "rounded to nothing"
     ladder["values"]["latency_ms_avg"] = ["8.0", "8.0", "8.0"]
     entries = found(publication(table(**ladder)), "concurrency")
     assert {one.severity for one in entries} == {Severity.NOTE}

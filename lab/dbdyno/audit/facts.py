@@ -35,7 +35,7 @@ SENTENCES: Final[dict[str, tuple[str, ...]]] = {
         rf"{SIZE} (?:per|for each|a) table",
     ),
     "environment.memory_gb": (
-        rf"(?:\b(?:memory|RAM)\b|内存)[^\d.。;；]{{0,12}}{SIZE}",
+        rf"(?:\b(?:memory|RAM)\b|内存)[^\d.,。;；]{{0,12}}{SIZE}",
         rf"{SIZE}\s*(?:of\s+)?(?:(?:DDR\d\s+)?\b(?:memory|RAM)\b|内存)",
     ),
     "environment.round_trip_ms": (
@@ -49,7 +49,8 @@ SENTENCES: Final[dict[str, tuple[str, ...]]] = {
 FACTORS: Final = {"万": 1e4, "亿": 1e8, "million": 1e6, "m": 1e6, "k": 1e3, "g": 1.0, "t": 1024.0}
 SETTING: Final = re.compile(
     r"\b(innodb_buffer_pool_size|sync_binlog|innodb_flush_log_at_trx_commit|shared_buffers"
-    r"|synchronous_commit)\b\s*(?:=|:|：|为|is|of)\s*['\"]?(\w[\w.]{0,60}\w|\w)",
+    r"|synchronous_commit)\b\s*(?:=|:|：|为|is|of)\s*['\"]?"
+    r"(\d{1,3}(?:,\d{3}){1,5}(?!\d)|\w[\w.]{0,60}\w|\w)",
     re.IGNORECASE,
 )
 VARIABLE: Final = re.compile(
@@ -197,7 +198,7 @@ def _in_sentences(lines: Sequence[str]) -> Iterator[_PageFact]:
         for match in next(filter(None, matches), []):
             yield fact(name, f"{_value(match):.15g}", match)
     for match in SETTING.finditer(text):
-        yield fact(f"settings.{match[1].lower()}", match[2], match)
+        yield fact(f"settings.{match[1].lower()}", match[2].replace(",", ""), match)
     for match in VARIABLE.finditer(text):
         yield fact(f"settings.{match[1]}", match[2], match)
     for match in TOOL.finditer(text):

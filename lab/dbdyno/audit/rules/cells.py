@@ -266,7 +266,7 @@ class _InFlight(NamedTuple):
 
 def _in_flight(cell: PublishedCell, each: Mapping[str, _Each]) -> _InFlight | None:
     rate, mean = _transactions(cell, each), cell.values.get(MEAN)
-    if rate is None or mean is None or cell.threads <= 0:
+    if rate is None or mean is None or cell.threads <= 0 or mean.low <= 0:  # rounded to nothing
         return None
     shares = zip(rate, (mean.value, mean.low, mean.high), strict=True)
     return _InFlight(rate[0], *(tps * ms / 1e3 / cell.threads for tps, ms in shares))

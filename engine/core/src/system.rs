@@ -46,6 +46,15 @@ pub(crate) fn receive_now(socket: impl AsFd, buffer: &mut [u8]) -> Result<usize,
     received.map(|(_, count)| count).map_err(Errno::raw_os_error)
 }
 
+/// Makes the calling thread a batch thread, which does not preempt a server's thread at each reply.
+///
+/// It needs no privilege; a thread to which the system refuses it goes on as it is.
+pub(crate) fn become_batch_thread() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameters` lives through the call.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
+}
+
 /// How long [`end_descendants`] tries: a script may start programs faster than they are ended.
 const ENDING_S_MAX: Duration = Duration::from_secs(2);
 
@@ -180,5 +189,18 @@ mod tests {
         // SAFETY: no memory is handed over.
         let seen = unsafe { libc::fcntl(number, libc::F_GETFD) };
         assert_eq!(seen, -1, "the process sees what one thread alone has open");
+    }
+
+    #[test]
+    fn only_the_calling_thread_becomes_a_batch_thread() {
+        // SAFETY: asks about the calling thread only.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        let before = policy();
+        let batch = thread::spawn(move || {
+            become_batch_thread();
+            policy()
+        });
+        assert_eq!(batch.join().unwrap(), libc::SCHED_BATCH);
+        assert_eq!(policy(), before);
     }
 }

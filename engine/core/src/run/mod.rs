@@ -16,6 +16,7 @@ use crate::record::interval::Merger;
 use crate::record::recorder::{LastAnswers, Recorder, WindowCpu};
 use crate::record::run_record::{Fairness, LiveInterval, MeasuredCpu, RunRecord, Share, encoded};
 use crate::spec::{Generator, RunSpec};
+use crate::system::become_batch_thread;
 use crate::time::clock::{Clock, make_timers_exact, ns};
 use crate::time::due_times::DueTimes;
 use crate::time::schedule::{Slice, Timetable};
@@ -283,8 +284,11 @@ fn work<R: Reactor>(
         let _ = start.server.set(server);
     }
     let reconnect = reconnect(spec, connections.len(), &mut sockets);
+    // After the reconnecting threads have started, which would inherit it.
     if spec.is_timed() {
         make_timers_exact();
+    } else if spec.own_connections() > 1 {
+        become_batch_thread();
     }
     // A ring belongs to the thread that opens it.
     let reactor = open(sockets);

@@ -50,8 +50,8 @@ def test_a_message_has_only_the_parts_that_are_known(parts: dict[str, str], text
 
 
 def test_what_is_quoted_does_not_steer_the_terminal() -> None:
-    error = DbdynoError("a\x1b[2Jb", found="c\x9b31m\td\u202e", hint="1\n2")
-    assert str(error) == "a [2Jb\n  found: c 31m d \n  hint: 1\n2"
+    error = DbdynoError("a\x1b[2Jb", found="c\x9b31m\td\u202e\u200f", hint="1\n2")
+    assert str(error) == "a [2Jb\n  found: c 31m\td  \n  hint: 1\n2"
     assert error.one_line == "a [2Jb; 1\n2"
 
 

@@ -37,7 +37,7 @@ ARROWS: dict[str, str] = {
     "language": "errors",
     "files": "errors",
     "budget": "errors _engine",
-    "errors": "",
+    "errors": "_engine",
     "interpreter": "",
     "_engine": "",
 }

@@ -1,4 +1,4 @@
-"""The errors dbdyno raises on purpose, in a leaf file: no room imports another for its errors.
+"""The errors dbdyno raises on purpose, in a file below all rooms: none imports another for them.
 
     DbdynoError                       exit 1
     ├── UsageError                    exit 2   the request cannot be carried out
@@ -22,6 +22,8 @@ read the same words.
 from __future__ import annotations
 
 from typing import ClassVar, Final, NamedTuple
+
+from dbdyno._engine import printable
 
 FOUND_MAX: Final = 4000
 
@@ -55,13 +57,13 @@ class DbdynoError(Exception):
     def __str__(self) -> str:
         """Replace control characters: the message may quote a hostile server or file."""
         parts = (("wanted", self.wanted), ("found", self.found), ("hint", self.hint))
-        return _printable(
+        return printable(
             "\n".join([self.message, *(f"  {name}: {text}" for name, text in parts if text)])
         )
 
     @property
     def one_line(self) -> str:
-        return _printable("; ".join(t for t in (self.message, self.wanted, self.hint) if t))
+        return printable("; ".join(t for t in (self.message, self.wanted, self.hint) if t))
 
 
 def _shortened(text: str) -> str:
@@ -69,10 +71,6 @@ def _shortened(text: str) -> str:
     if len(text) <= FOUND_MAX:
         return text
     return f"{text[: FOUND_MAX // 2]} … {text[-FOUND_MAX // 2 :]}"
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text)
 
 
 class UsageError(DbdynoError):

@@ -147,12 +147,13 @@ impl Failure {
 }
 
 /// A text without what steers a terminal, as it may quote a server: a blank stands for each control
-/// character but tab and line feed, and for each sign that changes the direction of writing.
+/// character but tab and line feed, and for each unseen sign that changes how others are shown.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let steers = |sign: char| match sign {
         '\n' | '\t' => false,
-        '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{feff}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
         _ => sign.is_control(),
     };
     text.chars().map(|sign| if steers(sign) { ' ' } else { sign }).collect()

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final, TextIO
 
+from dbdyno import _engine
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import PARTED, Text
+from dbdyno.language.words import Text
 from dbdyno.report import document
 from dbdyno.report.formats import markdown
 from dbdyno.report.parts import Items, Paragraph, Table, line, translated
@@ -89,8 +90,8 @@ def _row(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> 
 
 
 def printable(text: str) -> str:
-    """Ordinary spaces, and no control characters."""
-    return "".join(sign if sign.isprintable() and sign != PARTED else " " for sign in text)
+    """A part of a line: ordinary spaces, and nothing that steers a terminal."""
+    return "".join(" " if sign.isspace() else sign for sign in _engine.printable(text))
 
 
 def print_lines(text: str, stream: TextIO | None = None) -> None:

@@ -33,7 +33,7 @@ from dbdyno.errors import DbdynoError, PlanError, PlanMistake, StoreError, Usage
 from dbdyno.plan import file, template
 from dbdyno.servers.programs.unpack import Layout, unpack
 from dbdyno.store import bundle, database
-from dbdyno.store.database import open_file, store_errors
+from dbdyno.store.database import open_file
 from dbdyno.store.store import FILE_NAME, Store
 from support import making
 from support.published_logs import V1
@@ -135,12 +135,12 @@ def test_a_statement_of_a_store_has_a_time_and_hears_ctrl_c(
     path = tmp_path / FILE_NAME
     with closing(open_file(path)) as connection:
         limit = f"1 s of CPU time(.|\n)*{budget.CPU_S}"
-        with pytest.raises(StoreError, match=limit), store_errors(path):
+        with pytest.raises(StoreError, match=limit), connection.errors():
             connection.execute(ENDLESS).fetchone()
         before = signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         try:
-            with pytest.raises(KeyboardInterrupt), store_errors(path):
+            with pytest.raises(KeyboardInterrupt), connection.errors():
                 connection.execute(ENDLESS).fetchone()
         finally:
             signal.signal(signal.SIGALRM, before)

@@ -158,7 +158,7 @@ def test_a_full_disk_keeps_what_was_stored(store):
     assert store.measurements(run.run_id)[0].failure is None
 
 
-class Full(sqlite3.Connection):
+class Full(database.StoreConnection):
     """A file that cannot be copied to a smaller one."""
 
     def execute(self, sql, *values):
@@ -170,8 +170,7 @@ class Full(sqlite3.Connection):
 def test_a_run_is_removed_on_a_full_disk_too(store):
     run = new_run(store)
     store.append(measurement(run))
-    connection = sqlite3.connect(store.path, factory=Full, isolation_level=None)
-    with Store(connection, store.path) as full:
+    with Store(Full(store.path, "mode=rw"), store.path) as full:
         full.remove(run.run_id)
     assert store.run_ids() == []
 

@@ -1,7 +1,6 @@
 """The store's SQLite file: opened, created if missing, refused if foreign.
 
-Schema and chain of digests are below. `store_errors` turns errors of SQLite into a StoreError;
-`reading` gives the values their meaning.
+Schema and chain of digests are below; `reading` gives the values their meaning.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ STEPS: Final = 100_000
 """Of SQLite's machine between two looks at the time."""
 
 
-def open_file(path: Path, *, make: bool = True) -> sqlite3.Connection:
+def open_file(path: Path, *, make: bool = True) -> StoreConnection:
     """A connection to the store; StoreError if foreign or damaged.
 
     Where the file or its folder cannot be written, it is for reading only.
@@ -45,23 +44,14 @@ def open_file(path: Path, *, make: bool = True) -> sqlite3.Connection:
     """
     for name in (path.name, *(f"{path.name}-{kind}" for kind in ("wal", "shm", "journal"))):
         _refuse_others(path.with_name(name))
-    with store_errors(path):
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{_mode(path, make=make)}",
-            uri=True,
-            timeout=LOOK_S,
-            isolation_level=None,
-            factory=_Connection,
-        )
-        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
-        connection.set_progress_handler(connection.is_over, STEPS)
-        try:
+    connection = StoreConnection(path, _mode(path, make=make))
+    try:
+        with connection.errors():
             _set_up(connection, path, make=make)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _mode(path: Path, *, make: bool) -> str:
@@ -85,22 +75,40 @@ def _refuse_others(path: Path) -> None:
         refuse_shared(path, "the store")
 
 
-class _Connection(sqlite3.Connection):
+class StoreConnection(sqlite3.Connection):
     """Waits for a lock in short steps, as no signal is heard while SQLite waits.
 
     The file may be a stranger's, so the CPU time of a statement has a limit.
-
-    Attributes:
-        was_over: the last statement that was asked for its time had none left.
     """
 
-    was_over = False
-    _ends_s = math.inf
+    def __init__(self, path: Path, mode: str) -> None:
+        self._path, self._ends_s = path, math.inf
+        place = f"{path.absolute().as_uri()}?{mode}"
+        with self.errors():
+            super().__init__(place, uri=True, timeout=LOOK_S, isolation_level=None)
+        self.text_factory = partial(str, encoding="utf-8", errors="replace")
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
+        self.set_progress_handler(self._is_over, STEPS)
 
-    def is_over(self) -> bool:
+    def _is_over(self) -> bool:
         """Ends a statement after its time; also the place where SQLite hears signals."""
-        _Connection.was_over = time.thread_time() > self._ends_s
-        return _Connection.was_over
+        return time.thread_time() > self._ends_s
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise StoreError with a remedy for SQLite's errors."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                if self._is_over():
+                    raise too_much(f"the store {self._path}", CPU_S, StoreError) from error
+                raise KeyboardInterrupt from error  # a signal's exception ended in `_is_over`
+            raise StoreError(
+                f"the store {self._path} cannot be used",
+                found=str(error),
+                hint=_hint(str(error)),
+            ) from error
 
     def execute(
         self,
@@ -126,23 +134,6 @@ def _unlocked(work: Callable[[], sqlite3.Cursor]) -> sqlite3.Cursor:
             if not is_locked or time.monotonic() > ends:
                 raise
         time.sleep(0.02)
-
-
-@contextmanager
-def store_errors(path: Path) -> Iterator[None]:
-    """Raise StoreError with a remedy for SQLite's errors."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-            if _Connection.was_over:
-                raise too_much(f"the store {path}", CPU_S, StoreError) from error
-            raise KeyboardInterrupt from error  # the exception of a signal ended in `is_over`
-        raise StoreError(
-            f"the store {path} cannot be used",
-            found=str(error),
-            hint=_hint(str(error)),
-        ) from error
 
 
 def _hint(text: str) -> str:

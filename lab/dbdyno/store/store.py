@@ -24,7 +24,7 @@ from dbdyno.measurement.disturbance import BlockLoad, repeats_of
 from dbdyno.measurement.measurement import NO_BLOCK, Measurement
 from dbdyno.plan.plan import ChosenDesign, Plan
 from dbdyno.store import database
-from dbdyno.store.database import open_file, store_errors
+from dbdyno.store.database import StoreConnection, open_file
 from dbdyno.store.reading import StoredRun, UnreadableRun, measurement_of, run_of, text_of
 
 FILE_NAME: Final = "dbdyno.sqlite"
@@ -42,7 +42,7 @@ def lock_path(workspace: Path, name: str) -> Path:
 class Store:
     """An open store; a context manager."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: StoreConnection, path: Path) -> None:
         self._connection, self.path = connection, path
         self._files = _files(path)
 
@@ -115,7 +115,7 @@ class Store:
 
     def run(self, run_id: str) -> StoredRun:
         """The run of an id, its plan as written; StoreError with the known ids, or its fault."""
-        with store_errors(self.path):
+        with self._connection.errors():
             row = self._connection.execute(
                 "SELECT created_at, finished_at, plan, command, dbdyno_version, environment,"
                 " trials_planned FROM runs WHERE run_id = ?",
@@ -132,7 +132,7 @@ class Store:
 
     def run_ids(self) -> list[str]:
         """The ids of all runs, the newest first."""
-        with store_errors(self.path):
+        with self._connection.errors():
             rows = self._connection.execute("SELECT run_id FROM runs ORDER BY rowid DESC")
             return [run_id for (run_id,) in rows]
 
@@ -148,7 +148,7 @@ class Store:
         try:
             return self.run(run_id)
         except StoreError as error:
-            with store_errors(self.path):
+            with self._connection.errors():
                 (created_at,) = self._connection.execute(
                     "SELECT created_at FROM runs WHERE run_id = ?", (run_id,)
                 ).fetchone()
@@ -161,7 +161,7 @@ class Store:
 
     def design(self, run_id: str) -> ChosenDesign | None:
         """The last design that a run with a time chose; None before, StoreError if unreadable."""
-        with store_errors(self.path):
+        with self._connection.errors():
             return database.design_of(self._connection, run_id)
 
     def append(self, measurement: Measurement) -> None:
@@ -219,7 +219,7 @@ class Store:
 
     def last_link(self, run_id: str) -> str:
         """The last digest of a run's chain, unchecked; a stored trial or design adds another."""
-        with store_errors(self.path):
+        with self._connection.errors():
             row = self._connection.execute(
                 "SELECT digest FROM chain WHERE run_id = ? ORDER BY place DESC LIMIT 1", (run_id,)
             ).fetchone()
@@ -227,7 +227,7 @@ class Store:
 
     def verified(self, run_id: str) -> str:
         """The digest of a run and its measurements; StoreError if altered (`check_chain`)."""
-        with store_errors(self.path):
+        with self._connection.errors():
             self._connection.execute("BEGIN")  # one moment's rows, while a lab may add to them
             try:
                 return database.check_chain(self._connection, run_id)
@@ -244,7 +244,7 @@ class Store:
 
     def _measurements(self, wanted: str, *values: str | int) -> list[Measurement]:
         blobs: dict[int, dict[int, dict[str, bytes]]] = {}
-        with store_errors(self.path):
+        with self._connection.errors():
             stored = self._connection.execute(
                 "SELECT measurement_id, interval, name, hdr_v2 FROM histograms WHERE measurement_id"
                 f" IN (SELECT id FROM measurements WHERE {wanted})",
@@ -271,7 +271,7 @@ class Store:
             impossible: include trials stored as impossible to run.
         """
         latest = self.repeats(run_id)
-        with store_errors(self.path):
+        with self._connection.errors():
             rows = self._connection.execute(
                 f"SELECT {PLACES} FROM measurements WHERE run_id = ?"
                 " AND (failure IS NULL OR (?"
@@ -282,7 +282,7 @@ class Store:
 
     def repeats(self, run_id: str) -> dict[BlockLoad, int]:
         """Number of repeats of each stored place of a run."""
-        with store_errors(self.path):
+        with self._connection.errors():
             rows = self._connection.execute(
                 f"SELECT {PLACES} FROM measurements WHERE run_id = ?", (run_id,)
             )
@@ -290,7 +290,7 @@ class Store:
 
     def blocks_begun(self, run_id: str) -> int:
         """Number of blocks up to the last block with a stored trial."""
-        with store_errors(self.path):
+        with self._connection.errors():
             (last,) = self._connection.execute(
                 "SELECT max(CAST(block AS INTEGER)) FROM measurements WHERE run_id = ?", (run_id,)
             ).fetchone()
@@ -303,12 +303,12 @@ class Store:
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each run's measurements and histograms."""
-        with store_errors(self.path):
+        with self._connection.errors():
             return dict(self._connection.execute(database.SIZES).fetchall())
 
     def remove(self, run_id: str) -> None:
         """Takes a run out; StoreError if the store cannot be written."""
-        with store_errors(self.path):
+        with self._connection.errors():
             database.remove(self._connection, run_id)
 
     def locked(self, run_id: str) -> AbstractContextManager[None]:
@@ -328,7 +328,7 @@ class Store:
         folder = store.parent / f"exchanged-{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         self.path = folder / FILE_NAME
         make_folder(folder)
-        with store_errors(self.path):
+        with self._connection.errors():
             with closing(sqlite3.connect(self.path)) as copy:
                 self._connection.backup(copy)
             self._connection.close()
@@ -347,7 +347,7 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         exchanged = self._exchanged()
-        with store_errors(self.path):
+        with self._connection.errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

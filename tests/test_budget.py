@@ -19,7 +19,7 @@ from typing import Final
 
 import pytest
 
-from dbdyno import budget
+from dbdyno import __main__, budget
 from dbdyno.audit.audit import audit
 from dbdyno.audit.facts import facts_in
 from dbdyno.audit.imported import imported
@@ -29,7 +29,14 @@ from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import read, text_of
 from dbdyno.audit.sentences import sentences_in
 from dbdyno.audit.tables import publication_of
-from dbdyno.errors import DbdynoError, PlanError, PlanMistake, StoreError, UsageError
+from dbdyno.errors import (
+    DbdynoError,
+    PlanError,
+    PlanMistake,
+    ProvisionError,
+    StoreError,
+    UsageError,
+)
 from dbdyno.plan import file, template
 from dbdyno.servers.programs.unpack import Layout, unpack
 from dbdyno.store import bundle, database
@@ -93,6 +100,23 @@ def test_ctrl_c_is_heard_while_c_code_works() -> None:
     with pytest.raises(KeyboardInterrupt):
         budget.within("x", interrupt)
     assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("words", ["audit", "import --as x", "run", "report", "workload check"])
+def test_no_file_of_others_is_read_without_limits(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+) -> None:
+    """Wherever a child process would get its limits, it has too little memory."""
+    monkeypatch.setattr(budget, "_restrict", lambda *_: os._exit(budget.OUT_OF_MEMORY))
+    path = tmp_path / "theirs.yaml"
+    path.write_text("text")
+    assert __main__.main([*words.split(), str(path)]) > 0
+    assert "takes more memory to read than it may" in capsys.readouterr().err
+    with pytest.raises(ProvisionError, match="more memory to read than it may"):
+        unpack(path, Layout(), tmp_path)
 
 
 @pytest.mark.parametrize(

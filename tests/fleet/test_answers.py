@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import socket
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -158,3 +159,15 @@ def test_a_cluster_that_takes_a_connection_and_says_nothing_is_given_up(monkeypa
                 cluster.connected(address),
             ):
                 pytest.fail("connected")
+
+
+def test_a_cluster_that_answers_and_then_falls_silent_is_given_up(monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.1)
+    monkeypatch.setattr(cluster.ray, "init", lambda **_: over.wait(20))
+    try:
+        with pytest.raises(LoadError, match="no cluster answers"), cluster.connected(cluster.AUTO):
+            pytest.fail("connected")
+        assert not over.is_set()
+    finally:
+        over.set()

@@ -20,6 +20,7 @@ from dbdyno.servers.foreign.endpoint import EndpointServer
 from dbdyno.servers.foreign.postgres_endpoint import PostgresEndpointServer
 from dbdyno.servers.postgres import client as postgres_client
 from dbdyno.servers.postgres.client import PostgresClient
+from dbdyno.servers.reference import parse
 from support.certificates import Authority
 from support.rogue_server import (
     MODES,
@@ -236,6 +237,24 @@ def test_a_rogue_postgres_gets_no_password_in_the_clear(mode):
 def test_a_postgres_with_a_certificate_of_another_authority_gets_no_password(context, another):
     talk = postgres_in_tls(context, postgres_with_a_clear_password)
     errors, heard = met(talk, Encryption("verify_ca", another.ca), PostgresEndpointServer)
+    assert SECRET.encode() not in heard
+    for error in errors:
+        assert "UnknownIssuer" in error
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-full"])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_postgres_is_verified_with_the_authorities_of_its_own_client(
+    mode, is_named, context, another, tmp_path, monkeypatch
+):
+    usual = tmp_path / ".postgresql" / "root.crt"
+    usual.parent.mkdir()
+    usual.write_bytes(another.ca.read_bytes())
+    monkeypatch.setenv("HOME", str(another.ca.parent if is_named else tmp_path))
+    monkeypatch.setenv("PGSSLROOTCERT", str(another.ca) if is_named else "")
+    encryption = parse(f"postgresql://load@h/sbtest?sslmode={mode}").encryption
+    talk = postgres_in_tls(context, postgres_with_a_clear_password)
+    errors, heard = met(talk, encryption, PostgresEndpointServer)
     assert SECRET.encode() not in heard
     for error in errors:
         assert "UnknownIssuer" in error

@@ -37,6 +37,8 @@ AUTO: Final = "auto"
 ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*):[0-9]{1,5}")
 PLACE_S: Final = 20.0
 """How long Ray may take to find nodes that have room; a machine that was lost may come back."""
+CONNECT_S: Final = 60.0
+"""How long it may take to connect, whatever answers at the address."""
 PATIENCE_S: Final = 60.0
 """How long a node may take to start a process of ours."""
 HELLO: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
@@ -105,14 +107,7 @@ def connected(address: str) -> Iterator[None]:
         if address != AUTO:
             _await_answer(host.strip("[]"), int(address.rpartition(":")[2]))
         with chdir("/"):  # Ray lets its workers import from the working folder of the driver
-            ray.init(
-                address=address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                configure_logging=False,
-                namespace="dbdyno",
-                **own,
-            )
+            _connect(address, own)
     except (OSError, OverflowError, RuntimeError, ValueError) as error:
         raise LoadError(
             f"no cluster answers at {address}",
@@ -136,6 +131,36 @@ def _await_answer(host: str, port: int) -> None:
     with socket.create_connection((host, port), ANSWER_S) as line:
         line.sendall(HELLO)
         line.recv(1)
+
+
+def _connect(address: str, own: Mapping[str, Any]) -> None:
+    """Connect within a time, on a thread: Ray waits for an answer without end, and hears no signal.
+
+    Raises:
+        TimeoutError: the time is over. The thread ends with the process.
+    """
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                configure_logging=False,
+                namespace="dbdyno",
+                **own,
+            )
+        except BaseException as error:
+            failures.append(error)
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(CONNECT_S)
+    if thread.is_alive():
+        raise TimeoutError(f"no connection within {CONNECT_S:.0f} s")
+    for failure in failures:
+        raise failure
 
 
 def nodes() -> list[Node]:

@@ -41,7 +41,8 @@ class Encryption:
     Attributes:
         mode: `OFF`, ``required`` (any certificate), ``verify_ca`` (signed by an authority of `ca`)
             or ``verify_identity`` (and issued for the host).
-        ca: file of the authorities' certificates (PEM).
+        ca: file of the authorities' certificates (PEM); with ``required`` the certificate is
+            verified if there is such a file, as by libpq.
         key: file of the server's public key (PEM), which encrypts the password without TLS.
         takes_any_key: without TLS the password is encrypted with the key that the server sends.
     """

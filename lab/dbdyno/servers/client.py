@@ -32,8 +32,11 @@ def transport(endpoint: Endpoint) -> dict[str, Any]:
     dbdyno's own servers may send any key.
     """
     chosen = endpoint.encryption
+    mode, ca = chosen.mode, chosen.ca
+    if mode == "required" and ca and ca.exists():
+        mode = "verify_ca"
     return {
-        "tls": {"mode": chosen.mode, "ca": str(chosen.ca) if chosen.ca else None},
+        "tls": {"mode": mode, "ca": str(ca) if ca else None},
         "server_key": str(chosen.key) if chosen.key else None,
         "takes_any_key": chosen.takes_any_key or not endpoint.is_foreign,
     }

@@ -90,6 +90,7 @@ class EndpointProtocol:
         form: the reference's syntax.
         password_variable: environment variable from which the product's clients take the password.
         encryption, authorities: names of its options for TLS and for the authorities' file.
+        usual_authorities: variable and path of the file that its clients take without the option.
         modes: mode of `Encryption` by value of the TLS option, the default first.
         of_key: names of its options for the server's key.
     """
@@ -101,6 +102,7 @@ class EndpointProtocol:
     authorities: str
     modes: Mapping[str, str]
     of_key: tuple[str, ...] = ()
+    usual_authorities: tuple[str, str] | None = None
 
 
 KEY_FILE: Final = "server-public-key-path"
@@ -127,6 +129,7 @@ PROTOCOLS: Final[Mapping[str, EndpointProtocol]] = {
             "verify-ca": "verify_ca",
             "verify-full": "verify_identity",
         },
+        usual_authorities=("PGSSLROOTCERT", "~/.postgresql/root.crt"),
     ),
 }
 """By the engine's driver."""
@@ -361,14 +364,16 @@ def _encryption(query: str, protocol: EndpointProtocol) -> Encryption:
     ca, key = (
         _file(name, options.get(name, ""), protocol) for name in (protocol.authorities, KEY_FILE)
     )
+    if ca and not mode.startswith("verify"):
+        *_, weaker, stronger = protocol.modes
+        hint = f"write {protocol.encryption}={weaker} or {protocol.encryption}={stronger}"
+        raise _no_endpoint(f"{typed} takes no {protocol.authorities}", hint, protocol)
+    if mode != OFF and not ca and protocol.usual_authorities:
+        variable, usual = protocol.usual_authorities
+        ca = Path(os.environ.get(variable) or os.path.expanduser(usual))  # noqa: PTH111 - no home
     if mode.startswith("verify") and not ca:
         lacks = f"{typed} lacks {protocol.authorities}, the file of authorities to trust"
         raise _no_endpoint(lacks, None, protocol)
-    if ca and not mode.startswith("verify"):
-        *_, weaker, stronger = protocol.modes
-        lacks = f"{typed} verifies no certificate, and {protocol.authorities} would change nothing"
-        hint = f"write {protocol.encryption}={weaker} or {protocol.encryption}={stronger}"
-        raise _no_endpoint(lacks, hint, protocol)
     chosen = Encryption(mode, ca, key, any_key == "true")
     if [mode != OFF, key is not None, chosen.takes_any_key].count(True) > 1:
         twice = f"{query!r} says more than once how the password is encrypted"

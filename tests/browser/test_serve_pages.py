@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import uvicorn
 from playwright.sync_api import Browser, Page, expect
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 from tests.cli.test_progress import interval
 
 from dbdyno.cli import progress
+from dbdyno.serve.guard import Guard
 from dbdyno.store.store import Store
 from support import making
 from support.axe import CONTRAST, RULES, violations
+from support.lab_process import until
 from support.made_workspace import stored_run
 from support.source import ROOT
+from support.vendor import served as served_files
 
 
 @contextmanager
@@ -75,6 +84,53 @@ def quiet(page: Page, site: str) -> list[str]:
         lambda one: None if one.url.startswith((site, "data:")) else strange.append(one.url),
     )
     return strange
+
+
+OTHERS_PAGE = """
+<link rel=stylesheet href=SITE?style><link rel=prefetch href=SITE?prefetch>
+<script src=SITE?script></script><img src=SITE?image><video src=SITE?video></video>
+<iframe src=SITE?frame></iframe><object data=SITE?object></object><iframe name=inner></iframe>
+<form method=post target=inner action=SITE?post><input name=a></form><a href=SITE?link>runs</a>
+<script>
+document.forms[0].submit()
+fetch("SITE?fetch").catch(() => 0)
+fetch("SITE?blind", {mode: "no-cors"}).catch(() => 0)
+fetch("SITE?asked", {method: "PUT", headers: {"x-a": "1"}}).catch(() => 0)
+new EventSource("SITE?events")
+navigator.sendBeacon("SITE?beacon", "a")
+</script>
+"""
+
+
+def test_no_page_of_another_site_reaches_the_pages(page: Page, tmp_path: Path) -> None:
+    came, reached = set[str](), set[str]()
+
+    async def pages(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.add(scope["query_string"].decode())
+        await PlainTextResponse("the runs")(scope, receive, send)
+
+    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        came.add(scope["query_string"].decode())
+        await Guard(pages)(scope, receive, send)
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    site = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    server = uvicorn.Server(uvicorn.Config(counted, lifespan="off", log_level="critical"))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        page.goto(f"{site}?typed")
+        (tmp_path / "others.html").write_text(OTHERS_PAGE.replace("SITE", site))
+        with served_files(tmp_path) as other:
+            page.goto(other.replace("127.0.0.1", "localhost") + "/others.html")
+        ways = {*re.findall(r"SITE\?(\w+)", OTHERS_PAGE)}
+        until(lambda: ways - came <= {"link"}, "the page has tried all ways", 20)
+        page.get_by_role("link").click()
+        assert "Another site asked" in page.content()
+    finally:
+        server.should_exit = True
+        thread.join()
+    assert reached == {"typed"}
 
 
 def test_from_the_list_to_a_report_and_back(page: Page, site: str) -> None:

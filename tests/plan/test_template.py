@@ -177,6 +177,11 @@ def test_a_table_that_is_not_there_is_still_found(sql: str) -> None:
         template(statements=[sql], draw={"id": {"uniform": "jobs"}})
 
 
+def test_a_weight_beside_which_others_vanish_is_refused() -> None:
+    with pytest.raises(PlanError, match="weight"):
+        template(statements=["SELECT 1"], weight=1e308)
+
+
 def test_a_question_mark_is_refused_also_in_quotes() -> None:
     """Who writes numbers or values in its place looks at no quotes: PostgreSQL's $1, and texts."""
     with pytest.raises(PlanError, match=r"has a \?; write :name for a value that is drawn"):

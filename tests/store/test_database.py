@@ -99,14 +99,14 @@ def test_labs_that_make_one_store_at_the_same_moment_all_get_it(tmp_path):
 
 
 def test_tables_that_another_lab_made_meanwhile_are_taken(tmp_path, monkeypatch):
-    class Slow(database._Connection):
+    class Slow(database.StoreConnection):
         def execute(self, sql, *values):
             if "journal_mode" in sql:
                 monkeypatch.undo()
                 open_file(tmp_path / "s").close()  # the other lab, between our look and our making
             return super().execute(sql, *values)
 
-    monkeypatch.setattr(database, "_Connection", Slow)
+    monkeypatch.setattr(database, "StoreConnection", Slow)
     connection = open_file(tmp_path / "s")
     assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
     connection.close()

@@ -165,3 +165,10 @@ def test_a_mapping_renames_systems_of_tables(tmp_path: Path) -> None:
     (tmp_path / "names.yaml").write_text("systems: {Postern: Postern 2.1}\n")
     (publication,) = read([tmp_path / "page.md"], tmp_path / "names.yaml")
     assert {table.system for table in publication.tables} == {"Postern 2.1", "Mistral"}
+
+
+def test_a_printed_file_of_options_is_none_of_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "own.cnf").write_text("tables=9\nthreads=7\n")
+    text = f"sysbench oltp_read_only --config-file={tmp_path / 'own.cnf'} --time=60 run"
+    (command,) = printed_commands([text])
+    assert command.options == {"time_s": "60"}

@@ -91,8 +91,8 @@ def reference(keys: Iterable[ExportColumn], tables: Sequence[TableDefinition]) -
 
 
 def _rows(columns: Iterable[ExportColumn]) -> str:
-    head = "| column | type | meaning |\n| --- | --- | --- |\n"
-    return head + "".join(f"| `{c.name}` | {c.kind.value} | {c.meaning} |\n" for c in columns)
+    head = "| column | meaning |\n| --- | --- |\n"
+    return head + "".join(f"| `{c.name}` | {c.meaning} |\n" for c in columns)
 
 
 KEYS: Final = (

@@ -130,6 +130,16 @@ OPTIONS = (
 )
 
 
+def test_lines_of_options_that_repeat_one_are_several_commands() -> None:
+    both = "--table_size=2000 --tables=25\n--table_size=9000 --tables=15\n"
+    assert facts_in(both, "page").dataset == {}, "which of them is meant is not plain"
+    assert facts_in(both.split("\n")[1], "page").dataset == {"tables": 15, "rows_per_table": 9000}
+
+
+def test_a_number_before_a_settings_name_is_not_its_value() -> None:
+    assert facts_in("DB_PORT: 5000\nTABLES: 6\n", "page").dataset == {}
+
+
 def test_a_mix_of_its_own_is_audited_with_its_statements(tmp_path: Path) -> None:
     """30,003 queries a second of 32 threads: a mean of 6.4 ms, of 21.3 ms with 20 statements."""
     page = tmp_path / "page.md"

@@ -24,7 +24,9 @@ ROWS: Final = (
 )
 EACH: Final = r"(?:(?:each|every|per|one) table|每[张个]?(?:数据)?表|单表|一张表)"
 SENTENCES: Final[dict[str, tuple[str, ...]]] = {
-    "dataset.tables": (r"(?<![\d.,])(?P<value>\d{1,6})\s*(?:[张个]\s*(?:数据)?表|tables\b)",),
+    "dataset.tables": (
+        r"(?<![\d.,])(?P<value>\d{1,6})\s*(?:[张个]\s*(?:数据)?表|tables\b(?!\s*[:=：]))",
+    ),
     "dataset.size_gb": (rf"(?:总大小|总数据量|total size|database size)[^\d.。;；]{{0,12}}{SIZE}",),
     "dataset.rows_per_table": (
         rf"{EACH}[^\d.。;；]{{0,20}}{ROWS}\s*(?:rows|records|行|条)",

@@ -52,6 +52,7 @@ PROGRAM: Final = re.compile(r"(?:^|[\s/'\"(])sysbench(?:[_-]\w{1,30})?(?=\s)")
 DASHES: Final = re.compile(r"(?<!\S)(?:[–—]{1,2}|--\s+)(?=[A-Za-z][\w-]{0,60}=)")
 """A long dash, or a blank after two dashes, before an option."""
 OPTION: Final = re.compile(r"(?<!\S)--[A-Za-z]")
+OPTION_NAME: Final = re.compile(r"(?<!\S)--([A-Za-z][\w-]*)")
 WORD: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
 END: Final = re.compile(r"[|>;&#]|\d>|<(?![A-Za-z])")
 VARIABLE: Final = re.compile(r"[$<{\[]")
@@ -102,21 +103,28 @@ def printed_commands(lines: Sequence[str]) -> Iterator[PrintedCommand]:
 
 
 def _whole(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Lines with a command or an option, each with its further lines as a single text."""
+    """Lines with a command or an option, each with its further lines as a single text.
+
+    A line of options that repeats one of the options above it begins another text.
+    """
     first, begun, is_open = 0, "", False
+    names = set[str]()
     for number, line in enumerate(lines, 1):
         text = DASHES.sub("--", line.replace("\\_", "_").replace("`", " ").strip())
-        continues = begun and len(begun) <= COMMAND_MAX and (is_open or OPTION.match(text))
+        more = OPTION_NAME.findall(text)
+        is_further = is_open or (OPTION.match(text) and names.isdisjoint(more))
+        continues = begun and len(begun) <= COMMAND_MAX and is_further
         if begun and is_open and not text:
             continue
         if not continues:
             if begun:
                 yield first, begun
-            first, begun = number, ""
+            first, begun, names = number, "", set[str]()
             if not (PROGRAM.search(text) or OPTION.search(text)):
                 is_open = False
                 continue
         is_open = text.endswith("\\")
+        names.update(more)
         begun = f"{begun} {text[:-1] if is_open else text}".strip()
     if begun:
         yield first, begun

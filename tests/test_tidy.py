@@ -78,6 +78,7 @@ LINES_OF_A_SMALL_FILE = 120
 SMALL_WITH_ONE_IMPORTER = {
     "servers.local.network": "its tests, and all that touches sockets and a child process",
     "audit.audit": "the door of the audit",
+    "audit.page.grids": "the door of the finders of tables",
     "audit.sentences": "words of a page, apart from the YAML that quotes them",
     "export.files": "the door of the export",
     "experiment.watch.neighbours": "processes of others, which no counter of a window is about",

@@ -15,7 +15,7 @@ import pytest
 from dbdyno.audit import read as read_room
 from dbdyno.audit.facts import facts_in
 from dbdyno.audit.imported import imported
-from dbdyno.audit.page import grids
+from dbdyno.audit.page import html_tables
 from dbdyno.audit.page.columns import Mapping, is_heading
 from dbdyno.audit.page.grids import grids_in
 from dbdyno.audit.page.page import page_of
@@ -132,7 +132,7 @@ def test_a_cell_between_quotes_may_have_two_lines() -> None:
 
 
 def test_cells_that_span_rows_and_columns_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grids, "CELLS_MAX", 1000)
+    monkeypatch.setattr(html_tables, "CELLS_MAX", 1000)
     page = f"<table><tr>{'<td colspan=100 rowspan=100>8' * 5}{'<tr><td>8' * 10}</table>"
     with pytest.raises(UsageError, match="line 1 of page: a table without end"):
         grids_in(page, "page", is_heading)

@@ -217,12 +217,13 @@ def test_a_line_in_bold_may_describe_the_tables_below_the_next() -> None:
     ]
 
 
-def test_comments_and_code_say_nothing() -> None:
+def test_comments_and_code_say_nothing_about_tables_outside() -> None:
     page = f"### Point select\n\n**A**\n\n{A_READ}<!-- hidden\n\n{B_READ}-->\n```sh\n# B\n```\n"
     page += table("16 | 250.5 | 2.5")
-    assert [(one.system, one.threads, one.place) for one in tables(page)] == [
-        ("A", (8,), "page.md, line 5"),
-        ("A", (16,), "page.md, line 19"),
+    assert [(one.system, one.threads, one.place, one.is_hidden) for one in tables(page)] == [
+        ("A", (8,), "page.md, line 5", False),
+        ("A", (8,), "page.md, line 11", True),
+        ("A", (16,), "page.md, line 19", False),
     ]
 
 

@@ -77,7 +77,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
         _renamed(_page(path, text, logs[path], said, names.get(path, UNKNOWN)), said.systems)
         for path, text in texts.items()
     ]
-    if pages and not any(one.tables for one in (*whole, *pages)):
+    if pages and not any(one.tables or one.has_prose for one in (*whole, *pages)):
         raise _without_results(paths, [text for page in pages for text in page.unread])
     groups: list[list[Publication]] = [[one] for one in whole]
     for page in pages:
@@ -89,7 +89,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
         else:
             groups.append([page])
     publications = tuple(map(_joined, groups))
-    if not all(one.tables for one in publications):
+    if not all(one.tables or one.has_prose for one in publications):
         raise UsageError(
             f"there are claims and no tables in {', '.join(map(str, paths))}",
             wanted="tables in the YAML, or one YAML file beside the pages or logs that have them",
@@ -141,7 +141,7 @@ def _joined(parts: Sequence[Publication]) -> Publication:
             "is_set_up_of_prose": any(one.is_set_up_of_prose for one in parts),
             **{
                 name: tuple(value for one in parts for value in getattr(one, name))
-                for name in ("tables", "changes", "unread", "claims")
+                for name in ("tables", "changes", "unread", "assumed", "claims")
             },
             **{
                 name: {k: v for one in reversed(parts) for k, v in getattr(one, name).items()}
@@ -173,30 +173,32 @@ def _names_of(logs: dict[Path, LoggedText]) -> dict[Path, Names]:
 def _page(path: Path, text: str, log: LoggedText, mapping: Mapping, names: Names) -> Publication:
     """A log's runs, or a page's tables with the facts of its set-up; its sentences are not read."""
     has_runs = bool(log.runs or log.rows)
-    if not log.is_page and (has_runs or log.refusals):
+    if log.is_whole:
         return _log(log, path, text, mapping, names)
     if log.begun:
         raise _without_results([path], [log.begun])
-    page = page_of(text, str(path), mapping)
-    if not page.tables:
-        if has_runs:
-            return _log(log, path, text, mapping, names)
+    page, facts = page_of(text, str(path), mapping), facts_in(text, str(path))
+    if not page.tables and has_runs:
+        return _log(log, path, text, mapping, names)
+    has_facts = bool(facts.dataset or facts.environment or facts.settings or page.pictures)
+    if not page.tables and not has_facts:
         raise page.refusals[0] if page.refusals else _without_results([path], page.unread)
     lines = [*(run.first_line for run in log.runs), *(row.line for row in log.rows)]
     quoted = [f"{path}, line {line}: a run of a log that the page quotes" for line in lines]
-    facts = facts_in(text, str(path))
+    workload = mapping.workload or page.workload
     return facts.model_copy(
         update={
             "title": path.name,
-            "workload": mapping.workload,
+            "workload": workload,
             "statements": {
                 name: facts.statements[name]
-                for name in dict.fromkeys(table.workload for table in page.tables)
+                for name in dict.fromkeys(table.workload or workload for table in page.tables)
                 if name in facts.statements
             },
             "tables": tuple(page.tables),
             "changes": tuple(page.changes),
             "unread": (*page.unread, *quoted),
+            "assumed": tuple(page.assumed),
             "has_prose": True,
             "is_set_up_of_prose": True,
         }

@@ -69,7 +69,7 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
     if source.endswith(YAML_SUFFIXES):
         return _of_tables(publication_of(text, source).tables)
     log = logs_in(text, source)
-    page = page_of(text, source, mapping) if log.is_page else None
+    page = None if log.is_whole or log.prepared or log.begun else page_of(text, source, mapping)
     if page is None or not page.tables:
         if log.refusals:  # a part of a log would be taken for the whole
             raise log.refusals[0]
@@ -79,7 +79,8 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
             return [Recorded("sysbench", 0, {}, line=log.prepared, test_without_sql="prepare")]
         if log.begun:
             return []
-    page = page or page_of(text, source, mapping)
+    if page is None:
+        return []
     if page.refusals:  # a part of a page would be taken for the whole
         raise page.refusals[0]
     return _of_tables(page.tables)

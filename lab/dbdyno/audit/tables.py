@@ -25,6 +25,8 @@ MEAN: Final = "latency_ms_avg"
 LATENCY: Final = "latency_ms_"
 SECTION: Final = "section"
 """Condition of tables that print other numbers for the same cells under other headings."""
+HIDDEN: Final = {"in": "a comment"}
+"""Condition of tables that a page has in a comment."""
 DIGITS_MAX: Final = 24
 """Before and behind the point; no measured number has more."""
 NUMBER: Final = re.compile(rf"[+-]?\d{{1,{DIGITS_MAX}}}(?:\.\d{{1,{DIGITS_MAX}}})?")
@@ -125,7 +127,12 @@ class PublishedTable(FiniteNoun):
 
 
 class PublishedChange(FiniteNoun):
-    """A printed change between the systems of the two columns beside it: "+39.1 %", "1.39"."""
+    """A printed change between the systems of the two columns beside it: "+39.1 %", "1.39".
+
+    Attributes:
+        threads: 0 in a table of ratios over all load levels.
+        metric: empty if its table does not say.
+    """
 
     systems: tuple[str, str]
     workload: str = ""
@@ -196,6 +203,7 @@ class Publication(FiniteNoun):
         changes: columns of its tables that compare two others.
         disclosed: its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages without results, or the reasons why they cannot be read.
+        assumed: headings of its pages that were read as others.
         has_prose: its pages have sentences, which are not read, and no YAML discloses the method.
         is_set_up_of_prose: its set-up was found in the words of a page.
         is_record: logs or an imported run, in which nobody tells a method.
@@ -215,6 +223,7 @@ class Publication(FiniteNoun):
     disclosed: dict[str, str] = {}
     claims: Annotated[tuple[Claim, ...], BeforeValidator(_or_empty)] = ()
     unread: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     changes: tuple[PublishedChange, ...] = ()
     tables: tuple[PublishedTable, ...] = ()
     has_prose: bool = False

@@ -200,6 +200,12 @@ class LoggedText:
     prepared: int = 0
     begun: str = ""
 
+    @property
+    def is_whole(self) -> bool:
+        """True unless it may be a page that quotes parts of a log."""
+        is_run = self.rows or self.refusals or any(run.is_whole for run in self.runs)
+        return bool(is_run) and not self.is_page
+
 
 def logs_in(text: str, source: str) -> LoggedText:
     """The logs in a text; of a page with tables only whole runs, as pages quote parts of logs."""

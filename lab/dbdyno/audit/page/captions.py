@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 from dbdyno.audit.page.columns import (
     AVERAGED,
@@ -30,9 +31,12 @@ LABEL_MAX: Final = 48
 WORDS_MAX: Final = 6
 """Signs and words of a system's name; longer ones are a sentence."""
 BUFFER_POOL_SIZE: Final = re.compile(
-    r"(?:buffer[ _]pool(?:[ _]size)?|\bibp)\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G(?:i?B)?",
+    r"(?:buffer[ _]pool(?:[ _]size)?|(?<![a-z])ibp)\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G(?:i?B)?",
     re.IGNORECASE,
 )
+BUFFER_POOL_WORDS: Final = re.compile(r"buffer[ _]pool|(?<![a-z])ibp(?![a-z])", re.IGNORECASE)
+SIZED: Final = re.compile(r"(.*\S)\s*[(（]\s*(\d{1,6})\s*G(?:i?B)?\s*[)）]", re.IGNORECASE)
+"""A name with a size of memory: "MySQL (48G)"."""
 LEVEL: Final = re.compile(
     rf"(?<![\d.,])(\d{{1,6}})\s*{LEVEL_UNIT}(?![a-z])"
     r"|(?:threads|concurrency|connections|clients|线程数?|并发数?)\s*[=:：]\s*(\d{1,6})(?!\d)",
@@ -43,21 +47,41 @@ WORKLOADS: Final = {
     "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新",
     "update_index": r"update[ _-]index|索引更新",
     "point_select": r"point[ _-]selects?|点查",
-    "read_write": r"read[ _/-](?:and )?write|读写|混合",
+    "read_write": r"read[ _/-](?:and )?write|读写",
     "read_only": r"read[ _-]only|只读",
     "write_only": r"write[ _-]only|只写|纯写",
     "insert": r"(?<!bulk[ _-])(?<![a-z])inserts?(?![a-z])|插入",
     "delete": r"(?<![a-z])deletes?(?![a-z])|删除",
-    "select": r"(?<!point[ _-])\bselects?\b|纯读|读(?:性能|测试|场景|请求)",
-    "update": r"(?<![ _-])\bupdates?\b(?![ _-](?:non|index))|(?<!索引)更新",
     TPCC: r"tp(?:ro)?c-?c\b",
 }
+"""Tests of sysbench by the end of their names, and TPC-C."""
+ESCAPE: Final = r"\\"
+"""Before a sign in Markdown."""
+OLTP: Final = tuple(name.replace("_", rf"{ESCAPE}?_") for name in WORKLOADS if name != TPCC)
+STATEMENTS: Final = {
+    "select": r"(?<!point[ _-])\bselects?\b",
+    "update": r"(?<![ _-])\bupdates?\b(?![ _-](?:non|index))|(?<!索引)更新",
+}
+"""Tests of a single kind of statement, of which sysbench has several."""
+WHOLE: Final = (
+    r"\s*(?:requests?|quer(?:y|ies)|operations?|tests?|workloads?|performance|scenarios?)?"
+    r"\s*(?=$|[(（])"
+)
+"""The rest of a caption without other names, as its other words may be of a sentence."""
+GENERAL: Final = {
+    "read": rf"^reads?{WHOLE}|[(（]\s*reads?\s*[)）]|纯读|读(?:性能|测试|场景|请求)",
+    "write": rf"^writes?{WHOLE}|[(（]\s*writes?\s*[)）]|写(?:性能|测试|场景|请求)",
+    "mixed": rf"^mixed{WHOLE}|[(（]\s*mixed\s*[)）]|混合",
+}
+"""Tests of unknown statements; a mixed test has other shares on each page."""
+KINDS: Final = ((WORKLOADS, "oltp_"), (STATEMENTS, ""), (GENERAL, ""))
+"""Names of workloads, the plainest first, and their beginnings."""
 PAIR: Final = re.compile(r"([^\s()（）/|,，:：]{1,30})\s?/\s?([^\s()（）/|,，:：]{1,30})")
 COMPARISON: Final = re.compile(
     r"\bvs\b|\bversus\b|\bagainst\b|\bcompar(?:ed|ing|ison)\b|对比|比较|相比", re.IGNORECASE
 )
 NUMBERING: Final = re.compile(
-    r"\s*(?:(?:\d+(?:\.\d+)*|[(（]?\d+[)）])[.、:：]?\s+(?=\D)|[一二三四五六七八九十]+、)"
+    r"\s*(?:(?:\d+(?:\.\d+)*|[(（]?\d+[)）])(?:[.、:：]?\s+|、)(?=\D)|[一二三四五六七八九十]+、)"
 )
 SENTENCE: Final = re.compile(r"[.。!！?？;；]\s*$|[，。；]|, |\. ")
 PRODUCT: Final = re.compile(
@@ -110,12 +134,29 @@ def metric_in(captions: Sequence[str], mapping: Mapping) -> TableColumn | None:
     return None
 
 
+def sole_workload_in(text: str) -> str:
+    """The only test of sysbench with its whole name in a text; empty for several."""
+    named = re.findall(
+        rf"(?<![a-z_])oltp{ESCAPE}?_({'|'.join(OLTP)})(?![a-z_])", text, re.IGNORECASE
+    )
+    names = {f"oltp_{re.sub(ESCAPE, '', name).lower()}" for name in named}
+    return names.pop() if len(names) == 1 else ""
+
+
 def _workload_in(text: str) -> str:
     """The only workload in a text; empty if it names none, or several."""
-    names = [name for name, words in WORKLOADS.items() if re.search(words, text, re.IGNORECASE)]
-    if len(names) != 1:
-        return ""
-    return TPCC if names == [TPCC] else f"oltp_{names[0]}"
+    bare = _without_number(text)
+    for kind, begin in KINDS:
+        names = [name for name, words in kind.items() if re.search(words, bare, re.IGNORECASE)]
+        if names:
+            return "" if len(names) > 1 else TPCC if names == [TPCC] else f"{begin}{names[0]}"
+    return ""
+
+
+def _without_number(caption: str) -> str:
+    """A heading without its number."""
+    numbering = NUMBERING.match(caption)
+    return caption[numbering.end() if numbering else 0 :].strip()
 
 
 def workload_names(texts: Sequence[str]) -> dict[str, str]:
@@ -163,9 +204,9 @@ def labels_in(captions: Sequence[str]) -> list[str]:
 def _label_in(caption: str) -> str:
     if len(caption) > HEADING_MAX or any(p.search(caption) for p in (COMPARISON, SENTENCE)):
         return ""
-    numbering = NUMBERING.match(caption)
-    text = BUFFER_POOL_SIZE.sub(" ", caption[numbering.end() if numbering else 0 :])
-    for known in (*WORKLOADS.values(), *(rate for rate, _ in RATES), AVERAGED):
+    text = BUFFER_POOL_SIZE.sub(" ", _without_number(caption))
+    workloads = (words for kind, _ in KINDS for words in kind.values())
+    for known in (*workloads, *(rate for rate, _ in RATES), AVERAGED):
         text = re.sub(rf"(?<![a-z])(?:{known})(?![a-z])", " ", text, flags=re.IGNORECASE)
     for pattern in (LATENCY, PERCENTILE, LEVEL, SIZES):
         text = pattern.sub(" ", text)
@@ -188,6 +229,38 @@ def system_in(captions: Sequence[str], products: Collection[str]) -> str:
     )
 
 
-def products_in(captions: Sequence[Sequence[str]]) -> set[str]:
-    """Labels of a page that name a product or a version."""
-    return {label for above in captions for label in labels_in(above) if PRODUCT.search(label)}
+@dataclass(frozen=True)
+class PageWords:
+    """Words above all tables of a page, which explain each of them.
+
+    Attributes:
+        products: labels with the name of a product or a version.
+        pools_gb: sizes of the buffer pool.
+    """
+
+    products: frozenset[str] = frozenset()
+    pools_gb: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, captions: Sequence[Sequence[str]]) -> Self:
+        """The words of the captions of all tables."""
+        words = [caption[-HEADING_MAX:] for above in captions for caption in above]
+        return cls(
+            frozenset(label for label in labels_in(words) if PRODUCT.search(label)),
+            frozenset(size[1] for caption in words if (size := BUFFER_POOL_SIZE.search(caption))),
+        )
+
+    def is_pool(self, size_gb: str, captions: Sequence[str]) -> bool:
+        """Recognises a size of the buffer pool, by the captions of a table or of any."""
+        is_said = any(BUFFER_POOL_WORDS.search(caption[-HEADING_MAX:]) for caption in captions)
+        return is_said or size_gb in self.pools_gb
+
+    def without_pool(self, name: str, captions: Sequence[str]) -> tuple[str, dict[str, str]]:
+        """A system's name, and the size of the buffer pool in brackets behind it."""
+        match = SIZED.fullmatch(name) if len(name) <= HEADING_MAX else None
+        if match and self.is_pool(match[2], captions):
+            return match[1], {BUFFER_POOL: match[2]}
+        return name, {}
+
+
+NO_WORDS: Final = PageWords()

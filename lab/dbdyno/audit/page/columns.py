@@ -208,6 +208,7 @@ LEVEL: Final = re.compile(
     re.IGNORECASE,
 )
 """A load level, in a heading or a cell; "64 * 4" is of four load generators."""
+SIZE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*G(?:i?B)?", re.IGNORECASE)
 MISSING: Final = re.compile(
     r"[-\u2013\u2014/\\?.…\s*]*|n\.?/?a\.?|none|null|nan|oom|failed|failure|time-?out|error"
     r"|crash(?:ed)?|skipped|tbd|x|[✗✘×❌]|无|失败|超时|未测|[<>≤≥]\s*[\d.,]+\s*\w*",
@@ -276,8 +277,10 @@ NO_MAPPING: Final = Mapping()
 
 
 def is_heading(text: str, mapping: Mapping = NO_MAPPING) -> bool:
-    """Recognises the name of a column."""
-    return column_of(text, mapping) is not None
+    """Recognises the name of a column, or a load level or a size with its unit."""
+    is_number = text.strip().replace(",", "").isdigit()
+    is_level = not is_number and (level_of(text) is not None or size_gb_of(text) is not None)
+    return is_level or column_of(text, mapping) is not None
 
 
 def column_of(heading: str, mapping: Mapping) -> TableColumn | None:
@@ -351,7 +354,14 @@ def metric_of(text: str) -> tuple[str, str] | None:
         rest = re.sub(PER_SECOND, " ", rest, flags=re.IGNORECASE)
         if metric in RATE_METRICS and (kind := _first_of(RATE_KINDS, rest)):
             metric, rest = f"{metric}_{kind[0]}", kind[1]
-    return metric, " ".join(rest.strip(" :-/()（）[]_,，").split())
+    return metric, _bare(rest)
+
+
+def _bare(words: str) -> str:
+    """Words without signs around them; a bracket within them keeps its end."""
+    text = " ".join(words.strip(" :-/()（）[]_,，").split())
+    opened = sum(text.count(sign) for sign in "(（") - sum(text.count(sign) for sign in ")）")
+    return f"{text})" if opened > 0 else text
 
 
 def _percentile_of(bare: str) -> tuple[str, str] | None:
@@ -380,6 +390,12 @@ def level_of(text: str) -> int | None:
     if match is None:
         return None
     return int(match["level"].replace(",", "")) * int(match["times"] or 1)
+
+
+def size_gb_of(text: str) -> str | None:
+    """A size of memory without its unit: of "48G" 48; None for anything else."""
+    match = SIZE.fullmatch(text.strip()) if len(text) <= CELL_MAX else None
+    return match[1] if match else None
 
 
 def is_missing(text: str) -> bool:

@@ -6,20 +6,24 @@ import re
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from dbdyno.audit.page.captions import level_in, pair_in
+from dbdyno.audit.page.captions import PageWords, are_workloads, level_in, metric_in, pair_in
 from dbdyno.audit.page.columns import (
+    BUFFER_POOL,
     CHANGE,
     HEADING_MAX,
     NO_MAPPING,
     OTHER,
+    RATE_METRICS,
     SYSTEM,
     THREADS,
     UNIT,
+    WORKLOAD,
     column_of,
     level_of,
     metric_of,
+    size_gb_of,
 )
-from dbdyno.audit.page.grids import NUMERIC, Grid
+from dbdyno.audit.page.grid import NUMERIC, Grid
 
 METRICS_MAX: Final = 40
 """Rows of a table with its metrics in the first column."""
@@ -40,9 +44,28 @@ Cell = TypeVar("Cell", str, int)
 """A cell's text, or its line."""
 
 
-def plain(grid: Grid) -> Grid:
+def side_by_side(grid: Grid) -> list[Grid]:
+    """The tables side by side in a grid: names and the same load levels, repeated."""
+    levels = list(map(level_of, grid.heading))
+    begins = [place for place, level in enumerate(levels) if level is None]
+    width = begins[1] if len(begins) > 1 else 0
+    parts = [levels[begin + 1 : begin + width] for begin in begins]
+    are_equal = all(part == parts[0] for part in parts) and width * len(parts) == len(levels)
+    if width < 3 or not are_equal or any(len(row) != len(levels) for row in grid.rows):
+        return [grid]
+    return [
+        grid._replace(
+            heading=grid.heading[begin : begin + width],
+            rows=tuple(row[begin : begin + width] for row in grid.rows),
+            lines=tuple(line[begin : begin + width] for line in grid.lines),
+        )
+        for begin in begins
+    ]
+
+
+def plain(grid: Grid, words: PageWords) -> Grid:
     """The table with one heading, a row for each load level and one number in a cell."""
-    grid = _metrics_down(_levels_down(_one_heading(grid)))
+    grid = _metrics_down(_sizes_down(_levels_down(_one_heading(grid)), words))
     return _pairs_apart(_filled_down(_groups_apart(grid)))
 
 
@@ -58,17 +81,40 @@ def _one_heading(grid: Grid) -> Grid:
 
 
 def _levels_down(grid: Grid) -> Grid:
-    """Transpose a table with its load levels in the heading."""
-    levels = list(map(level_of, grid.heading[1:]))
-    if len(levels) < 2 or None in levels:
+    """Transpose a table with its load levels in the heading, without means over all of them."""
+    names = list(enumerate(grid.heading))[1:]
+    levels = {n: level_of(name) for n, name in names if not SUMMARY.fullmatch(name.strip())}
+    if len(levels) < 2 or None in levels.values():
         return grid
     first = grid.heading[0].strip()
     metric, unit = metric_of(first), UNIT.search(first)
     said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
-    names = [f"{row[0]}{said}" for row in grid.rows]
-    rows = _turned([list(map(str, levels)), *(row[1:] for row in grid.rows)])
-    lines = _turned([(grid.line,) * len(levels), *(line[1:] for line in grid.lines)])
-    return grid._replace(heading=(THREADS, *names), rows=rows, lines=lines)
+    return grid._replace(
+        heading=(THREADS, *(f"{row[0]}{said}" for row in grid.rows)),
+        rows=tuple((str(level), *(row[n] for row in grid.rows)) for n, level in levels.items()),
+        lines=tuple((grid.line, *(line[n] for line in grid.lines)) for n in levels),
+        captions=(first, *grid.captions) if metric else grid.captions,  # it may name a workload
+    )
+
+
+def _sizes_down(grid: Grid, words: PageWords) -> Grid:
+    """A row for each size of the buffer pool in the heading, without means over all sizes."""
+    first, *names = grid.heading
+    kept = [place for place, name in enumerate(names, 1) if not SUMMARY.fullmatch(name.strip())]
+    sizes = {place: size_gb_of(grid.heading[place]) for place in kept}
+    above = metric_in((first, *grid.captions), NO_MAPPING)
+    if len(sizes) < 2 or above is None or above.metric not in RATE_METRICS:
+        return grid
+    if not all(size and words.is_pool(size, grid.captions) for size in sizes.values()):
+        return grid
+    kind = WORKLOAD if are_workloads([row[0] for row in grid.rows]) else SYSTEM
+    both = list(zip(grid.rows, grid.lines, strict=True))
+    each = [(row, line, place) for row, line in both for place in kept]
+    return grid._replace(
+        heading=(kind, BUFFER_POOL.removesuffix("_gb"), above.metric),
+        rows=tuple((row[0], sizes[place] or "", row[place]) for row, _, place in each),
+        lines=tuple((line[0], grid.line, line[place]) for _, line, place in each),
+    )
 
 
 def _metrics_down(grid: Grid) -> Grid:

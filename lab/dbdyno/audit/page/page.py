@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from dbdyno.audit.page.captions import (
+    LABEL_MAX,
+    NO_WORDS,
+    PageWords,
     are_workloads,
     by_workload,
     level_in,
     metric_in,
-    products_in,
     said_by,
+    sole_workload_in,
     system_in,
     workload_names,
 )
@@ -48,17 +52,23 @@ from dbdyno.audit.page.columns import (
     metric_column,
     metric_of,
     number_of,
+    size_gb_of,
     without_remark,
 )
-from dbdyno.audit.page.forms import METRICS_MAX, is_word, plain
-from dbdyno.audit.page.grids import NUMERIC, Grid, grids_in
-from dbdyno.audit.tables import SECTION, Printed, PublishedChange, PublishedTable
+from dbdyno.audit.page.forms import METRICS_MAX, SUMMARY, is_word, plain, side_by_side
+from dbdyno.audit.page.grid import NUMERIC, Grid
+from dbdyno.audit.page.grids import grids_in
+from dbdyno.audit.tables import HIDDEN, SECTION, Printed, PublishedChange, PublishedTable
 from dbdyno.errors import UsageError
 
 SHOWN: Final = 200
 """Signs of a table's heading in a list of unread tables."""
-
-
+RESPELLED_MIN: Final = 0.8
+"""Likeness of a heading with a spelling mistake to the right heading."""
+PICTURE: Final = re.compile(r"!\[[^\]\n]{0,400}\]\(|<img\b", re.IGNORECASE)
+AGAINST: Final = re.compile(r"(.{1,48}?)\s*(?:\bvs\b\.?|\bversus\b|/|÷|对比|相比)\s*(.{1,48})")
+"""Name of a row of ratios: "A vs B"."""
+RATIO: Final = re.compile(r"\d{1,3}\.\d{1,6}")
 RATE_WEIGHT: Final = 1_000_000
 """Rates of two measurements differ; their percentiles may be equal."""
 OF_ROWS: Final = re.compile(r"prev|scal|speed-?up|\b1 thread|环比", re.IGNORECASE)
@@ -77,38 +87,98 @@ class Page:
     """The tables of a page.
 
     Attributes:
-        unread: tables without results, by their headings; refused tables, by the reason.
+        unread: tables without results, by their headings; refused tables, by the reason; pictures
+            where no table has results.
+        assumed: headings read as others, with their lines.
         refusals: the reasons why tables with results cannot be read.
+        pictures: number of pictures.
+        workload: of tables without a workload; empty if the text has no or several names.
     """
 
     tables: list[PublishedTable]
     changes: list[PublishedChange]
     unread: list[str]
+    assumed: list[str]
     refusals: list[UsageError]
+    pictures: int = 0
+    workload: str = ""
 
 
 def page_of(text: str, source: str, mapping: Mapping) -> Page:
     """The tables of a text, each with its section; UsageError for a table without end."""
-    grids = grids_in(text, source, partial(is_heading, mapping=mapping))
-    products = products_in([grid.captions for grid in grids])
-    page, readable = Page([], [], [], []), list[tuple[Grid, Published]]()
-    for grid in grids:
+    printed = grids_in(text, source, partial(is_heading, mapping=mapping))
+    grids, assumed = _respelled(printed, mapping, source)
+    words = PageWords.of([grid.captions for grid in grids])
+    pictures = len(PICTURE.findall(text))
+    page = Page([], [], [], assumed, [], pictures, sole_workload_in(text))
+    readable = list[tuple[Grid, Published]]()
+    parted = [
+        (part, list(_ratios(part, words, source))) for grid in grids for part in side_by_side(grid)
+    ]
+    for grid, ratios in sorted(parted, key=lambda part: bool(part[1])):
+        systems = {table.system for _, parts in readable for table in parts.tables}
+        are_ratios = ratios and all(systems.issuperset(change.systems) for change in ratios)
         try:
-            parts = published(grid, mapping, source, products)
+            parts = Published([], ratios) if are_ratios else published(grid, mapping, source, words)
         except UsageError as refusal:
             page.refusals.append(refusal)
             page.unread.append(refusal.message[:SHOWN])
             continue
         readable.append((grid, parts))
-        if not parts.tables:
+        if not parts.tables and not parts.changes:
             page.unread.append(f"{source}, line {grid.line}: {', '.join(grid.heading)}"[:SHOWN])
+    _into_sections(page, readable)
+    if page.pictures and not page.tables:
+        line = text.count("\n", 0, next(PICTURE.finditer(text)).start()) + 1
+        page.unread.append(
+            f"{source}, line {line}: {page.pictures} pictures, and no table of results"
+        )
+    return page
+
+
+def _into_sections(page: Page, readable: Sequence[tuple[Grid, Published]]) -> None:
+    """Adds the tables of a page; each in contradiction to another has its headings."""
     for (_, parts), section in zip(readable, _sections(readable), strict=True):
         at = {SECTION: section} if section else {}
         for table in parts.tables:
             page.tables.append(table.model_copy(update={"at": {**table.at, **at}}))
         for change in parts.changes:
             page.changes.append(change.model_copy(update={"at": {**change.at, **at}}))
-    return page
+
+
+def _respelled(
+    grids: Sequence[Grid], mapping: Mapping, source: str
+) -> tuple[list[Grid], list[str]]:
+    """The tables, with misspelled headings as in another table; and the places of these.
+
+    The other table has the same headings but for the misspelled.
+    """
+
+    def rest(grid: Grid, place: int) -> tuple[int, str]:
+        return place, "|".join((*grid.heading[:place], *grid.heading[place + 1 :])).lower()
+
+    names = {heading for grid in grids for heading in grid.heading}
+    known = {heading for heading in names if is_heading(heading, mapping)}
+    wrong = [[n for n, name in enumerate(grid.heading) if name not in known] for grid in grids]
+    places = {place for unknown in wrong for place in unknown[:1]}
+    right = {
+        rest(grid, place): (grid.heading[place], grid.line)
+        for grid in reversed(grids)
+        for place in places
+        if place < len(grid.heading) and grid.heading[place] in known
+    }
+    respelled, assumed = list[Grid](), list[str]()
+    for grid, unknown in zip(grids, wrong, strict=True):
+        heading = list(grid.heading)
+        for place in (n for n in unknown[:1] if len(heading[n]) <= LABEL_MAX):
+            word, line = right.get(rest(grid, place), ("", 0))
+            likeness = SequenceMatcher(None, heading[place].lower(), word.lower()).ratio()
+            if likeness >= RESPELLED_MIN:
+                was = f"{source}, line {grid.line}: {heading[place]}"
+                assumed.append(f"{was} as {word}, like line {line}"[-SHOWN:])
+                heading[place] = word
+        respelled.append(grid._replace(heading=tuple(heading)))
+    return respelled, assumed
 
 
 def _sections(readable: Sequence[tuple[Grid, Published]]) -> list[str]:
@@ -147,15 +217,13 @@ def _section_of(grid: Grid, parts: Published, shared: set[str]) -> str:
     return ", ".join(reversed(own))[:SHOWN]
 
 
-def published(
-    grid: Grid, mapping: Mapping, source: str, products: Collection[str] = ()
-) -> Published:
+def published(grid: Grid, mapping: Mapping, source: str, words: PageWords = NO_WORDS) -> Published:
     """The tables of a grid, by system, workload and further setting.
 
     A grid without load levels and without any metric is no table of results and gives no tables.
 
     Args:
-        products: labels of the page that name a product or a version.
+        words: of the page around the grid.
 
     Raises:
         UsageError: no column has load levels, a heading is not known, or a cell is no number.
@@ -163,27 +231,31 @@ def published(
     if not _may_have_results(grid, mapping):
         return Published([], [])
     grid.check(source)
-    grid = plain(grid)
+    grid = plain(grid, words)
     grid.check(source)
     said = said_by(grid.captions, mapping)
+    if grid.is_hidden:
+        said = said.model_copy(update={"at": {**said.at, **HIDDEN}})
     grid, columns = _columns(grid, said, source)
     if not columns:
         return Published([], [])
     _check_each_once(grid, columns, source)
-    default = system_in(grid.captions, products) or PurePath(source).stem
+    default = system_in(grid.captions, words.products) or PurePath(source).stem
     rows_by_place: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
     names = workload_names([_words_of(WORKLOAD, columns, row) for row in grid.rows])
     parts = by_workload([column.system for column in columns if column.has_numbers])
     level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
     for row, lines in zip(grid.rows, grid.lines, strict=True):
         threads = _whole(row[level], lines[level], source)
-        at = tuple({**said.at, **_conditions(columns, row)}.items())
+        at = {**said.at, **_conditions(columns, row)}
         for name, values in _row_values(grid, columns, row, mapping, lines, source).items():
             workload, system = parts[name]
+            label = system or _words_of(SYSTEM, columns, row) or default
+            system, pool = words.without_pool(label, grid.captions)
             place = (
-                system or _words_of(SYSTEM, columns, row) or default,
+                system,
                 names[_words_of(WORKLOAD, columns, row)] or workload or said.workload,
-                at,
+                tuple({**at, **pool}.items()),
                 tuple(values),  # a system may have a row here and a column there
             )
             rows_by_place.setdefault(place, []).append((threads, values))
@@ -197,10 +269,37 @@ def published(
             lines={metric: tuple(row[metric].line for _, row in rows) for metric in metrics},
             place=f"{source}, line {grid.line}",
             is_mean_said=all(column.is_mean_said for column in columns),
+            is_hidden=grid.is_hidden,
         )
         for (system, workload, at, metrics), rows in rows_by_place.items()
     ]
     return Published(tables, list(_changes(grid, columns, said, source)))
+
+
+def _ratios(grid: Grid, words: PageWords, source: str) -> Iterator[PublishedChange]:
+    """A table of ratios of two systems: a row for each pair, a column for each load level or size.
+
+    Means over all columns are left out.
+    """
+    names = {n: name for n, name in enumerate(grid.heading) if n and not SUMMARY.fullmatch(name)}
+    sizes = {n: size for n, name in names.items() if (size := size_gb_of(name))}
+    levels = {n: level for n, name in names.items() if (level := level_of(name))}
+    pairs = [AGAINST.fullmatch(row[0]) for row in grid.rows]
+    if {*sizes, *levels} != {*names} or len(names) < 2 or None in pairs:
+        return
+    if not all(words.is_pool(size, grid.captions) for size in sizes.values()):
+        return
+    for pair, row, lines in zip(pairs, grid.rows, grid.lines, strict=True):
+        for n in names if pair and len(row) == len(grid.heading) else ():
+            if pair and RATIO.fullmatch(row[n].strip()):
+                yield PublishedChange(
+                    systems=(pair[1], pair[2]),
+                    threads=levels.get(n, 0),
+                    at={BUFFER_POOL: sizes[n]} if n in sizes else {},
+                    metric="",
+                    text=row[n].strip(),
+                    place=f"{source}, line {lines[n]}",
+                )
 
 
 def _may_have_results(grid: Grid, mapping: Mapping) -> bool:

@@ -8,7 +8,8 @@ headline   a claim is a range of ratios (`plan.publication.Claim`): of each of i
            Ratios beside each other are means of a kind. Claims with the same text are of a single
            sentence, which is as true as the least true of them
 claims     a claim without cells is a note
-changes    a column of changes agrees with two columns of its row: as a difference or a ratio
+changes    a column of changes agrees with two columns of its row: as a difference or a ratio; a
+           table of ratios with averages or peaks of all its cells, or of another system's
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from statistics import fmean, geometric_mean
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.tables import (
+    HIDDEN,
     NOPM,
     NUMBER,
     QPS,
@@ -29,6 +31,7 @@ from dbdyno.audit.tables import (
     Printed,
     Publication,
     PublishedCell,
+    PublishedChange,
     pairs,
     subsets,
 )
@@ -38,6 +41,8 @@ from dbdyno.plan.publication import Claim
 Formula = Callable[[Sequence[float], Sequence[float]], float]
 """A ratio of two systems from the numbers of both."""
 SHOWN: Final = 3
+EXACT_DIGITS: Final = 3
+"""Of a ratio that few subsets of the tables have by chance."""
 CHANGE: Final = re.compile(rf"({NUMBER.pattern})\s*(%|％|)(?:x|×|倍)?")
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "transactions_per_s": (TPS, QPS, NOPM),
@@ -49,10 +54,13 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
     """The columns of changes, then each sentence of claims."""
+    shown = [cell for cell in cells if not HIDDEN.items() <= cell.at.items()]
     yield from _changes(publication, cells)
+    yield from _ratios_of_all(publication, shown)
     sentences: dict[str, list[LedgerEntry]] = {}
     for claim in publication.claims:
-        sentences.setdefault(" ".join(claim.text.split()), []).append(_held(claim, cells))
+        entry = _held(claim, cells if HIDDEN.items() <= claim.at.items() else shown)
+        sentences.setdefault(" ".join(claim.text.split()), []).append(entry)
     yield from map(_least_true, sentences.values())
 
 
@@ -385,6 +393,44 @@ def _changes(publication: Publication, cells: list[PublishedCell]) -> Iterator[L
             rule="changes",
             sentence=say("{count} printed changes follow from their numbers", count=held),
             arithmetic=say("each was compared with two numbers of its row"),
+        )
+
+
+def _ratios_of_all(publication: Publication, cells: list[PublishedCell]) -> Iterator[LedgerEntry]:
+    """Ratios over all load levels; a page seldom says how it took them."""
+    for change in publication.changes:
+        if change.metric:
+            continue
+        ways = [
+            _held(claim, cells)
+            for order in (change.systems, change.systems[::-1])
+            for claim in _claims_of(change, *order)
+        ]
+        held = [way for way in ways if way.severity is Severity.CONFIRMED]
+        elsewhere = [way for way in ways if way.severity is Severity.OVER_CLAIM]
+        is_exact = len(change.text.replace(".", "").lstrip("0")) >= EXACT_DIGITS
+        best = next(iter([*held, *(elsewhere if is_exact else ()), *ways]))
+        severity = best.severity
+        if severity is Severity.CONTRADICTION or (severity is Severity.OVER_CLAIM and not is_exact):
+            severity = Severity.NOTE
+        yield best.model_copy(update={"rule": "changes", "severity": severity})
+
+
+def _claims_of(change: PublishedChange, of: str, than: str) -> Iterator[Claim]:
+    """A printed ratio as one of averages, or of peaks."""
+    ratio = Printed(text=change.text)
+    threads = (change.threads,) if change.threads else ()
+    ways: tuple[Literal["average", "peak"], ...] = ("average", "peak")
+    for holds in ways:
+        yield Claim(
+            text=f"{' / '.join(change.systems)}: {change.text} ({change.place})",
+            of=of,
+            than=than,
+            threads=threads,
+            at=change.at,
+            ratio_min=ratio.low,
+            ratio_max=ratio.high,
+            holds=holds,
         )
 
 

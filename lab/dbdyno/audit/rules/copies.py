@@ -20,6 +20,7 @@ from typing import Final
 
 from dbdyno.audit.ledger import LedgerEntry, Severity
 from dbdyno.audit.tables import (
+    HIDDEN,
     MEAN,
     QPS,
     SECTION,
@@ -270,7 +271,7 @@ def _same_fraction(number: Printed, other: Printed) -> bool:
 
 def _is_one_measurement(first: PublishedTable, second: PublishedTable) -> bool:
     (at, other_at) = (
-        {name: value for name, value in table.at.items() if name != SECTION}
+        {name: value for name, value in table.at.items() if name not in (SECTION, *HIDDEN)}
         for table in (first, second)
     )
     return (first.system, first.workload, at) == (second.system, second.workload, other_at)

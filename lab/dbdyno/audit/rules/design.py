@@ -5,7 +5,8 @@ physics    latency against the network's round trip, caches against memory, byte
            notes where a page's words name them, perhaps of another machine or network
 settings   printed settings against stated sizes and durability
 missing    undisclosed repeats, spread, warm-up, order, …
-unread     sentences of a page, and tables without results
+unread     sentences of a page, tables without results, headings that were read as others
+hidden     tables in comments of a page
 """
 
 from __future__ import annotations
@@ -81,6 +82,20 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
             if publication.is_record
             else say("these tables were not read"),
             arithmetic=listed(publication.unread, "; "),
+        )
+    if publication.assumed:
+        yield LedgerEntry(
+            severity=Severity.NOTE,
+            rule="unread",
+            sentence=say("these headings were read as similar ones"),
+            arithmetic=listed(publication.assumed, "; "),
+        )
+    if hidden := dict.fromkeys(table.place for table in publication.tables if table.is_hidden):
+        yield LedgerEntry(
+            severity=Severity.NOTE,
+            rule="hidden",
+            sentence=say("the page has tables in comments, which a reader does not see"),
+            arithmetic=listed(hidden, "; "),
         )
 
 

@@ -1,0 +1,60 @@
+"""A table as it stood on a page: the face between finding tables and understanding them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from dbdyno.errors import UsageError
+
+COLUMNS_MAX: Final = 500
+NUMERIC: Final = re.compile(r"^[+-]?\d[\d\s.,\u00a0\u202f]*(%|ms|s|us|µs|μs|毫秒|秒|微秒|k|K|万)?$")
+
+
+class Grid(NamedTuple):
+    """A table as it stood on the page.
+
+    Attributes:
+        heading: the text of its columns; rows: of equal length, if `check` passes.
+        line: of the heading in the source, counted from 1; lines: of each cell, row by row.
+        captions: the last words before it, then the headings above it, innermost first.
+        is_hidden: True in a comment, which a browser does not show.
+    """
+
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[tuple[int, ...], ...]
+    line: int = 1
+    captions: tuple[str, ...] = ()
+    is_hidden: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Sequence[str]],
+        lines: Sequence[Sequence[int]],
+        captions: tuple[str, ...] = (),
+        is_hidden: bool = False,
+    ) -> Grid:
+        """The grid whose heading is the first row."""
+        heading, *body = map(tuple, rows)
+        (line, *_), *each = map(tuple, lines)
+        return cls(heading, tuple(body), tuple(each), line, captions, is_hidden)
+
+    def check(self, source: str) -> None:
+        """Raises UsageError for a row of another length than the heading, or too many columns."""
+        if len(self.heading) > COLUMNS_MAX:
+            raise UsageError(
+                f"line {self.line} of {source}: a table with {len(self.heading):,} columns",
+                wanted=f"{COLUMNS_MAX} at most",
+                hint="copy the columns that count into a file of their own",
+            )
+        for row, lines in zip(self.rows, self.lines, strict=True):
+            if len(row) != len(self.heading):
+                raise UsageError(
+                    f"line {lines[0]} of {source}: a row of another length than its table",
+                    wanted=f"{len(self.heading)} cells, as in the heading",
+                    found=f"{len(row)}: {' | '.join(row)[:100]}",
+                    hint="is a cell missing, or one that holds a separator? correct the row",
+                )

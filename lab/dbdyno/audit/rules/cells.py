@@ -253,10 +253,13 @@ class _InFlight(NamedTuple):
     def arithmetic(self, cell: PublishedCell) -> Said:
         """The computation from the printed numbers."""
         mean, threads = cell.values[MEAN], cell.threads
+        rate = f"{self.tps:.6g}/s"
+        if TPS not in cell.values and (statements := round(cell.values[QPS].value / self.tps)) > 1:
+            rate = f"{cell.values[QPS].text}/s / {statements}"
         return say(
-            "{tps:.6g}/s × {mean} ms = {in_flight:.4g} in flight, {least:.4g} to {most:.4g} with"
+            "{rate} × {mean} ms = {in_flight:.4g} in flight, {least:.4g} to {most:.4g} with"
             " rounding",
-            tps=self.tps,
+            rate=rate,
             mean=mean.text,
             in_flight=self.share * threads,
             least=self.low * threads,

@@ -39,17 +39,17 @@ SIZED: Final = re.compile(r"(.*\S)\s*[(（]\s*(\d{1,6})\s*G(?:i?B)?\s*[)）]", r
 """A name with a size of memory: "MySQL (48G)"."""
 LEVEL: Final = re.compile(
     rf"(?<![\d.,])(\d{{1,6}})\s*{LEVEL_UNIT}(?![a-z])"
-    r"|(?:threads|concurrency|connections|clients|线程数?|并发数?)\s*[=:：]\s*(\d{1,6})(?!\d)",
+    r"|(?:threads|concurrency|connections|clients?|线程数?|并发数?)\s*[=:：][\s*]{0,4}(\d{1,6})(?!\d)",
     re.IGNORECASE,
 )
 TPCC: Final = "tpcc"
 WORKLOADS: Final = {
-    "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新",
-    "update_index": r"update[ _-]index|索引更新",
-    "point_select": r"point[ _-]selects?|点查",
-    "read_write": r"read[ _/-](?:and )?write|读写",
-    "read_only": r"read[ _-]only|只读",
-    "write_only": r"write[ _-]only|只写|纯写",
+    "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新|インデックス以外",
+    "update_index": r"update[ _-]index|索引更新|(?<!非)インデックス(?!以外).{0,9}更新",
+    "point_select": r"point[ _-]selects?|点查|ポイントセレクト",
+    "read_write": r"read[ _/-](?:and )?write|^rw(?= )|读写|読み取り/書き込み",
+    "read_only": r"read[ _-]only|^ro(?= )|只读|読み取り専用",
+    "write_only": r"write[ _-]only|^wo(?= )|只写|纯写|書き込み専用",
     "insert": r"(?<!bulk[ _-])(?<![a-z])inserts?(?![a-z])|插入",
     "delete": r"(?<![a-z])deletes?(?![a-z])|删除",
     TPCC: r"tp(?:ro)?c-?c\b",
@@ -84,6 +84,10 @@ NUMBERING: Final = re.compile(
     r"\s*(?:(?:\d+(?:\.\d+)*|[(（]?\d+[)）])(?:[.、:：]?\s+|、)(?=\D)|[一二三四五六七八九十]+、)"
 )
 SENTENCE: Final = re.compile(r"[.。!！?？;；]\s*$|[，。；]|, |\. ")
+OPTION: Final = re.compile(r"(?<!\S)--[a-z]|(?<!\S)-[a-z] ?\d", re.IGNORECASE)
+"""Of a command line."""
+NAMELESS: Final = (COMPARISON, SENTENCE, OPTION)
+"""In captions that name no system."""
 PRODUCT: Final = re.compile(
     r"mysql|maria|postgre|percona|tidb|oceanbase|polardb|greatsql|gaussdb|aurora|oracle|yugabyte"
     r"|cockroach|vitess|\bv?\d+\.\d+",
@@ -96,12 +100,12 @@ SIZES: Final = re.compile(
     re.IGNORECASE,
 )
 GENERIC: Final = re.compile(
-    r"(?<![a-z])(?:results?|tests?|testing|benchmarks?|performance|summary|overview|data|tables?"
+    r"(?<![a-z])(?:results?|samples?|expected|each|tests?|testing|benchmarks?|performance|summary|overview|data|tables?"
     r"|figures?|charts?|below|above|following|follows|as|are|is|were|the|of|in|for|with|and|on"
     r"|our|shows?|numbers?|details?|workloads?|scenarios?|cases?|mode|type|report|conclusions?|oltp"
     r"|sysbench|pgbench|hammerdb|throughput|appendix|raw|full|final|here|how|we|this|that|r[ow]|wo)(?![a-z])"
     r"|[表图]\s*\d*|测试|结果|性能|数据|如下|场景|报告|总结|所示|下表|下图|压测|详细|模式|情况"
-    r"|吞吐量?|负载|附录|请求",
+    r"|吞吐量?|负载|附录|请求|汇总",
     re.IGNORECASE,
 )
 
@@ -202,7 +206,7 @@ def labels_in(captions: Sequence[str]) -> list[str]:
 
 
 def _label_in(caption: str) -> str:
-    if len(caption) > HEADING_MAX or any(p.search(caption) for p in (COMPARISON, SENTENCE)):
+    if len(caption) > HEADING_MAX or any(p.search(caption) for p in NAMELESS):
         return ""
     text = BUFFER_POOL_SIZE.sub(" ", _without_number(caption))
     workloads = (words for kind, _ in KINDS for words in kind.values())
@@ -217,6 +221,7 @@ def _label_in(caption: str) -> str:
     naming = [n for n, word in enumerate(words) if re.search(r"[^\W_]", GENERIC.sub("", word))]
     words = words[naming[0] : naming[-1] + 1] if naming else []
     label = " ".join(words).strip(" :：-/()（）[]_,，.;|")
+    label += {"(": ")", "（": "）"}.get("".join(re.findall("[()（）]", label)), "")
     return label if len(label) <= LABEL_MAX and len(words) <= WORDS_MAX else ""
 
 

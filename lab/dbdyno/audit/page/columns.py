@@ -40,7 +40,8 @@ ROLES: Final = {
     r"(?:(?:sysbench|pgbench|hammerdb|concurrent|client|active|worker|parallel|virtual|db|user"
     r"|load)[ _-]*){0,3}"
     r"(?:threads?|thds?|concurrency|connections?|conns?|clients?|users?|vusers?|vus?|terminals?"
-    r"|sessions?|workers?)(?:[ _-]*(?:count|number|num|level))?"
+    r"|sessions?|workers?|max(?:imum)? connections(?= ?[(（](?:in )?stress))"
+    r"(?:[ _-]*(?:count|number|num|level))?"
     r"|(?:sysbench|压测|测试|客户端)?\s*(?:并发|併發|线程|線程|虚拟用户|用户|连接|会话|终端)"
     rf"(?:线程|用户|连接)?\s*(?:数量|数|數|量|度|级别)?|スレッド数?|同時(?:実行|接続)数){NOTED}",
     SYSTEM: r"systems?|databases?|dbms|db|products?|servers?|engines?|branch|release|build"
@@ -119,7 +120,7 @@ AVERAGED: Final = (
 )
 PER_SECOND: Final = (
     r"[\s_]*(?:[(（][\s_]*)?"
-    r"(?:1?/\s*s(?:ec(?:ond)?)?|per[\s_]*s(?:ec(?:ond)?)?\.?|[/／]\s*秒)(?![a-z])\s*[)）]?"
+    r"(?:[1p]?/\s*s(?:ec(?:ond)?)?|per[\s_]*s(?:ec(?:ond)?)?\.?|[/／]\s*秒)(?![a-z])\s*[)）]?"
 )
 RATES: Final[tuple[tuple[str, str], ...]] = (
     (r"tpm-?c|nopm|new[ -]?orders?\s*(?:/\s*min(?:ute)?|per\s*min(?:ute)?)", NOPM),
@@ -127,7 +128,7 @@ RATES: Final[tuple[tuple[str, str], ...]] = (
         r"tpm(?:total)?|transactions?\s*(?:/\s*min(?:ute)?|per\s*min(?:ute)?)|每分钟事务数?",
         "tpm",
     ),
-    (rf"tps|(?:transactions?|txns?|trxs?|trans|事务数?){PER_SECOND}|每秒事务数?", TPS),
+    (rf"tps|(?:transactions?|txns?|trxs?|trns|trans|事务数?){PER_SECOND}|每秒事务数?", TPS),
     (rf"qps|(?:quer(?:y|ies)|statements?|查询数?){PER_SECOND}|每秒查询[数率]?", QPS),
     (
         rf"(?:ops|operations?|events?|req(?:uest)?s?|请求数?|操作数?){PER_SECOND}"
@@ -137,8 +138,11 @@ RATES: Final[tuple[tuple[str, str], ...]] = (
 )
 """Rates of a heading, the plainest first; an operation of another tool is its transaction."""
 RATE_METRICS: Final = frozenset(metric for _, metric in RATES)
-BOTH_RATES: Final = re.compile(r"(?<![a-z])(?:tps\s*/\s*qps|qps\s*/\s*tps)(?![a-z])", re.IGNORECASE)
-"""A heading of numbers that are the transactions or the queries."""
+BOTH_RATES: Final = re.compile(
+    r"(?<![a-z])(?:tps\s*/\s*qps|qps\s*/\s*tps|(?:r/w|read\s*/\s*write)\s*req(?:uest)?s?)(?![a-z])",
+    re.IGNORECASE,
+)
+"""A heading of numbers that are transactions or queries, or reads and writes."""
 TRANSACTION: Final = re.compile(
     r"payment|order[ _-]?status|delivery|stock[ _-]?level", re.IGNORECASE
 )

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from dbdyno.audit.page.captions import PageWords, are_workloads, level_in, metric_in, pair_in
 from dbdyno.audit.page.columns import (
+    BARE_UNIT,
     BUFFER_POOL,
     CHANGE,
     HEADING_MAX,
@@ -29,9 +30,9 @@ METRICS_MAX: Final = 40
 """Rows of a table with its metrics in the first column."""
 PAIR: Final = re.compile(
     r"(?P<before>[^()（）/]*)[(（]\s*(?P<first>[^()（）/]+?)\s*/\s*(?P<second>[^()（）/]+?)\s*[)）]"
-    r"(?P<after>[^()（）/]*)"
+    r"(?P<after>[^()（）]*)"
 )
-"""A heading over two numbers of a cell: "Latency (avg / .95)"."""
+"""A heading over two numbers of a cell: "Latency (avg / .95)"; its rest may say both once more."""
 TWO_NUMBERS: Final = re.compile(r"[\d.,]{1,20}\s?/\s?[\d.,]{1,20}")
 SUMMARY: Final = re.compile(
     r"(?:overall )?(?:avg\.?|average|mean|geo-?mean|median|total|sum)|平均值?|均值|合计|总计|总和",
@@ -88,6 +89,8 @@ def _levels_down(grid: Grid) -> Grid:
         return grid
     first = grid.heading[0].strip()
     metric, unit = metric_of(first), UNIT.search(first)
+    if metric and any("," in name for _, name in names):
+        return grid  # a row of rates
     said = "" if metric is None else f" {metric[0]}{unit[0] if unit else ''}"
     return grid._replace(
         heading=(THREADS, *(f"{row[0]}{said}" for row in grid.rows)),
@@ -151,7 +154,7 @@ def _pairs_apart(grid: Grid) -> Grid:
         match = PAIR.fullmatch(heading.strip()) if len(heading) <= HEADING_MAX else None
         if match and all(cell.count("/") == 1 for cell in cells):
             parts = [re.sub(r"^\.(\d\d)$", r"\1%", match[name]) for name in ("first", "second")]
-            pair = [f"{match['before']} {part}{match['after']}" for part in parts]
+            pair = [f"{match['before']} {part}{_of_both(match['after'])}" for part in parts]
         elif above and all(map(TWO_NUMBERS.fullmatch, cells)):
             pair = [f"{heading} {part}" for part in above]
         else:
@@ -163,6 +166,12 @@ def _pairs_apart(grid: Grid) -> Grid:
             lines.append(places)
     names, *rows = _turned(columns)
     return grid._replace(heading=names, rows=tuple(rows), lines=_turned(lines))
+
+
+def _of_both(after: str) -> str:
+    """The words behind a pair that are of both its parts."""
+    unit = BARE_UNIT.search(after)
+    return after if "/" not in after else f" {unit[1]}" if unit else ""
 
 
 def _groups_apart(grid: Grid) -> Grid:

@@ -58,6 +58,7 @@ from dbdyno.audit.page.columns import (
 from dbdyno.audit.page.forms import METRICS_MAX, SUMMARY, is_word, plain, side_by_side
 from dbdyno.audit.page.grid import NUMERIC, Grid
 from dbdyno.audit.page.grids import grids_in
+from dbdyno.audit.page.levels import check_points, whole_level, with_levels, with_page_level
 from dbdyno.audit.tables import HIDDEN, SECTION, Printed, PublishedChange, PublishedTable
 from dbdyno.errors import UsageError
 
@@ -71,15 +72,22 @@ AGAINST: Final = re.compile(r"(.{1,48}?)\s*(?:\bvs\b\.?|\bversus\b|/|÷|对比|�
 RATIO: Final = re.compile(r"\d{1,3}\.\d{1,6}")
 RATE_WEIGHT: Final = 1_000_000
 """Rates of two measurements differ; their percentiles may be equal."""
+UNREAD_MAX: Final = 0.5
+"""Reasons against parts of a table for each number that was read; with more it is refused."""
 OF_ROWS: Final = re.compile(r"prev|scal|speed-?up|\b1 thread|环比", re.IGNORECASE)
 """A change between two load levels."""
 
 
 class Published(NamedTuple):
-    """The tables of a grid, and its columns of changes between two systems."""
+    """The tables of a grid, and its columns of changes between two systems.
+
+    Attributes:
+        left_out: the reasons why parts of the grid cannot be read.
+    """
 
     tables: list[PublishedTable]
     changes: list[PublishedChange]
+    left_out: Sequence[UsageError] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ class Page:
     Attributes:
         unread: tables without results, by their headings; refused tables, by the reason; pictures
             where no table has results.
-        assumed: headings read as others, with their lines.
+        assumed: headings read as others, and load levels of the page, with their lines.
         refusals: the reasons why tables with results cannot be read.
         pictures: number of pictures.
         workload: of tables without a workload; empty if the text has no or several names.
@@ -109,6 +117,7 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
     printed = grids_in(text, source, partial(is_heading, mapping=mapping))
     grids, assumed = _respelled(printed, mapping, source)
     words = PageWords.of([grid.captions for grid in grids])
+    grids = list(with_page_level(grids, text, source, assumed))
     pictures = len(PICTURE.findall(text))
     page = Page([], [], [], assumed, [], pictures, sole_workload_in(text))
     readable = list[tuple[Grid, Published]]()
@@ -125,6 +134,8 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
             page.unread.append(refusal.message[:SHOWN])
             continue
         readable.append((grid, parts))
+        page.refusals.extend(parts.left_out)
+        page.unread.extend(refusal.message[:SHOWN] for refusal in parts.left_out)
         if not parts.tables and not parts.changes:
             page.unread.append(f"{source}, line {grid.line}: {', '.join(grid.heading)}"[:SHOWN])
     _into_sections(page, readable)
@@ -230,25 +241,29 @@ def published(grid: Grid, mapping: Mapping, source: str, words: PageWords = NO_W
     """
     if not _may_have_results(grid, mapping):
         return Published([], [])
-    grid.check(source)
-    grid = plain(grid, words)
-    grid.check(source)
+    grid, left_out = grid.checked(source)
+    grid, turned = plain(grid, words).checked(source)
+    left_out += turned
     said = said_by(grid.captions, mapping)
     if grid.is_hidden:
         said = said.model_copy(update={"at": {**said.at, **HIDDEN}})
-    grid, columns = _columns(grid, said, source)
+    grid, columns, unknown = _columns(grid, said, source)
     if not columns:
         return Published([], [])
     _check_each_once(grid, columns, source)
+    level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
+    grid, without = with_levels(grid, level, source)
+    left_out += unknown + without
     default = system_in(grid.captions, words.products) or PurePath(source).stem
     rows_by_place: dict[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]], _Rows] = {}
     names = workload_names([_words_of(WORKLOAD, columns, row) for row in grid.rows])
     parts = by_workload([column.system for column in columns if column.has_numbers])
-    level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
     for row, lines in zip(grid.rows, grid.lines, strict=True):
-        threads = _whole(row[level], lines[level], source)
+        threads = whole_level(row[level], lines[level], source)
         at = {**said.at, **_conditions(columns, row)}
-        for name, values in _row_values(grid, columns, row, mapping, lines, source).items():
+        numbers, unreadable = _row_values(grid, columns, row, mapping, lines, source)
+        left_out += unreadable
+        for name, values in numbers.items():
             workload, system = parts[name]
             label = system or _words_of(SYSTEM, columns, row) or default
             system, pool = words.without_pool(label, grid.captions)
@@ -273,7 +288,23 @@ def published(grid: Grid, mapping: Mapping, source: str, words: PageWords = NO_W
         )
         for (system, workload, at, metrics), rows in rows_by_place.items()
     ]
-    return Published(tables, list(_changes(grid, columns, said, source)))
+    check_points(tables, source)
+    _check_left_out(left_out, unknown, tables)
+    return Published(tables, list(_changes(grid, columns, said, source)), left_out)
+
+
+def _check_left_out(
+    left_out: Sequence[UsageError],
+    unknown: Sequence[UsageError],
+    tables: Sequence[PublishedTable],
+) -> None:
+    """Raises the first reason if much cannot be read, or if a column left out told rows apart."""
+    read = sum(len(numbers) for table in tables for numbers in table.values.values())
+    is_mixed = any(len({*table.threads}) < len(table.threads) for table in tables)
+    if unknown and is_mixed:
+        raise unknown[0]
+    if left_out and UNREAD_MAX * read < len(left_out):
+        raise left_out[0]
 
 
 def _ratios(grid: Grid, words: PageWords, source: str) -> Iterator[PublishedChange]:
@@ -304,7 +335,9 @@ def _ratios(grid: Grid, words: PageWords, source: str) -> Iterator[PublishedChan
 
 def _may_have_results(grid: Grid, mapping: Mapping) -> bool:
     """Recognises load levels or a metric in the heading or the first column."""
-    names = [*grid.heading, *(row[0] for row in grid.rows[:METRICS_MAX])]
+    spans = len({*grid.heading}) < len(grid.heading)  # above a second row of the heading
+    below = grid.rows[0] if spans and grid.rows else ()
+    names = [*grid.heading, *below, *(row[0] for row in grid.rows[:METRICS_MAX])]
     columns = [column_of(name, mapping) for name in names]
     levels = [heading for heading in grid.heading if level_of(heading) is not None]
     is_said = _is_said_above(grid, columns[: len(grid.heading)], mapping)
@@ -318,8 +351,13 @@ def _is_said_above(grid: Grid, columns: Sequence[TableColumn | None], mapping: M
     return is_named and bool(level_in(grid.captions) and metric_in(grid.captions, mapping))
 
 
-def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[TableColumn]]:
-    """The meaning of all columns, with a load level from the captions; none without results."""
+def _columns(
+    grid: Grid, mapping: Mapping, source: str
+) -> tuple[Grid, list[TableColumn], list[UsageError]]:
+    """The meaning of all columns, with a load level from the captions; none without results.
+
+    Unknown columns beside columns of metrics are left out, for a reason.
+    """
     known = [
         column_of(heading, mapping)
         or _by_unit(heading, [row[n] for row in grid.rows], mapping)
@@ -336,7 +374,7 @@ def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[Tabl
             known[place], is_load[place] = TableColumn(metric=OTHER), False
     levels = sum(is_load)
     if not levels and not has_metric:
-        return grid, []
+        return grid, [], []
     if not levels and (level := level_in(grid.captions)):
         rows = tuple((*row, level) for row in grid.rows)
         lines = tuple((*line, grid.line) for line in grid.lines)
@@ -359,13 +397,15 @@ def _columns(grid: Grid, mapping: Mapping, source: str) -> tuple[Grid, list[Tabl
         for head, column in zip(grid.heading, known, strict=True)
     ]
     unknown = [h for h, column in zip(grid.heading, columns, strict=True) if column is None]
-    if unknown:
-        raise UsageError(
-            f"line {grid.line} of {source}: what do these columns mean? {', '.join(unknown)}",
-            wanted="a metric (tps, qps, latency) in each heading, or metric: in the mapping",
-            hint="say it in the mapping: columns: {NAME: {system: …, metric: …}}, or metric: tps",
-        )
-    return grid, [column for column in columns if column is not None]
+    refusal = UsageError(
+        f"line {grid.line} of {source}: what do these columns mean? {', '.join(unknown)}",
+        wanted="a metric (tps, qps, latency) in each heading, or metric: in the mapping",
+        hint="say it in the mapping: columns: {NAME: {system: …, metric: …}}, or metric: tps",
+    )
+    if unknown and not any(column and column.has_numbers for column in columns):
+        raise refusal
+    meant = [TableColumn(metric=OTHER) if column is None else column for column in columns]
+    return grid, meant, [refusal] if unknown else []
 
 
 def _with_words(grid: Grid, columns: Sequence[TableColumn | None]) -> list[TableColumn | None]:
@@ -472,7 +512,7 @@ def _changes(
             yield PublishedChange(
                 systems=(pair[0].system, pair[1].system),
                 workload=mapping.workload,
-                threads=_whole(row[level], lines[level], source),
+                threads=whole_level(row[level], lines[level], source),
                 at={**mapping.at, **_conditions(columns, row)},
                 metric=pair[0].metric,
                 text=row[at],
@@ -498,29 +538,23 @@ def _row_values(
     mapping: Mapping,
     lines: Sequence[int],
     source: str,
-) -> dict[str, dict[str, PrintedAt]]:
-    """The numbers of a row by system; "" for columns without a system."""
-    values: dict[str, dict[str, PrintedAt]] = {}
+) -> tuple[dict[str, dict[str, PrintedAt]], list[UsageError]]:
+    """The numbers of a row by system, "" for columns without; and why others cannot be read."""
+    values, refusals = dict[str, dict[str, PrintedAt]](), list[UsageError]()
     for heading, column, text, line in zip(grid.heading, columns, row, lines, strict=True):
         if column.has_numbers and not is_missing(text):
             bare = without_remark(text)
             signed = f"{bare}{_sign_of(heading, column)}"
-            number = number_of(signed, mapping.decimal, line, source)
+            try:
+                number = number_of(signed, mapping.decimal, line, source)
+            except UsageError as refusal:
+                refusals.append(refusal)
+                continue
             unit = CELL_UNIT.search(bare) if column.metric.startswith("latency") else None
             ms = UNITS_MS[unit[1].casefold()] if unit else column.ms
             printed = PrintedAt(_in_ms(number, ms), line)
             values.setdefault(column.system, {})[column.metric] = printed
-    return values
-
-
-def _whole(text: str, line: int, source: str) -> int:
-    level = level_of(text)
-    if not level:
-        raise UsageError(
-            f"line {line} of {source}: {text!r} is no load level",
-            wanted="a whole number of threads",
-        )
-    return level
+    return values, refusals
 
 
 def _in_ms(number: Printed, factor: float) -> Printed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, starmap
 from typing import Final
@@ -31,6 +31,10 @@ NO_CELL: Final = re.compile(
     r"\s*(?:[#>]|[-*+]\s|!?\[|<[a-zA-Z/!]|\d{1,3}[.)、]\s*(?=[^\d\s])|[一二三四五六七八九十]+、)"
 )
 """Begin of a heading, an item, a picture, a link or a tag."""
+SPACED_MAX: Final = 1000
+"""Signs of a line with cells between spaces."""
+LEVELS_MIN: Final = 3
+LEVEL: Final = re.compile(r"\d{1,5}")
 BLANK: Final = re.compile(r"[-\u2013\u2014/]+|n/?a", re.IGNORECASE)
 """A cell in the place of a number."""
 
@@ -55,10 +59,12 @@ def text_tables(
     marked = text.splitlines()
     lines, captions = [COMMENT.sub("", one) for one in marked], above or Captions()
     first, is_hidden = max(1, line), line > 0
-    alone = CellsALine(lines, is_heading)
+    alone, rules = CellsALine(lines, is_heading), _rules_below(lines)
     place, is_code = 0, False
     while place < len(lines):
-        block = _piped(lines, place, is_heading)
+        is_ended = place in rules and not is_code
+        block = _ended(lines, place, rules) if is_ended else _piped(lines, place, is_heading)
+        block = block or _matrix(lines, place)
         if block is None and not is_code:
             block = alone.table_at(place)
         end = block.begin if block else place + 1
@@ -102,13 +108,77 @@ def _piped(lines: Sequence[str], place: int, is_heading: IsHeading) -> TableLine
     while place < len(lines):
         line = lines[place]
         is_rule = re.search("--|==", line) and RULE.match(line.strip())
-        if not (is_rule and "+" in line) and (is_rule or "|" not in line):
+        if is_rule and "+" not in line and rows[1:] and any(map(is_heading, rows[-1])):
+            place = places.pop()[0]  # of the next table
+            rows.pop()
+            break
+        if "|" not in line and not (is_rule and "+" in line):
             break
         if not is_rule:
             rows.append(_between_bars(line))
             places.append([place] * len(rows[-1]))
         place += 1
     return TableLines(rows, places, begin, place) if len(rows) > 1 else None
+
+
+def _matrix(lines: Sequence[str], place: int) -> TableLines | None:
+    """The table whose heading is a line of rising load levels, with a name in each line below."""
+    heading = _spaced(lines[place])
+    levels = [int(cell) for cell in heading if LEVEL.fullmatch(cell)]
+    if len(levels) < LEVELS_MIN or len(levels) < len(heading) or sorted({*levels}) != levels:
+        return None
+    rows = [["", *heading]]
+    for below in range(place + 1, len(lines)):
+        cells = _spaced(lines[below])
+        names = [cell for cell in cells if not NUMERIC.match(cell)]
+        if len(cells) != len(rows[0]) or len(names) != 1 or names[0] not in (cells[0], cells[-1]):
+            break
+        rows.append([names[0], *(cell for cell in cells if cell != names[0])])
+    places = [[n] * len(row) for n, row in enumerate(rows, place)]
+    return TableLines(rows, places, place, place + len(rows)) if len(rows) > 2 else None
+
+
+def _spaced(line: str) -> list[str]:
+    """The cells between spaces of a line, which may be an item of a list."""
+    return line.strip(" \t-*#").split() if len(line) <= SPACED_MAX else []
+
+
+def _rules_below(lines: Sequence[str]) -> dict[int, int]:
+    """The rule of each table with a cell a line and a bar behind each, by its first line.
+
+    The rule has a part for each column.
+    """
+    rules = dict[int, int]()
+    for place, line in enumerate(lines):
+        width = line.strip().strip("|").count("|") + 1
+        is_rule = 2 <= width <= place and _is_ended(line) and RULE.match(line.strip())
+        if is_rule and all(map(_is_ended, lines[place - width : place])):
+            rules[place - width] = place
+    return rules
+
+
+def _ended(lines: Sequence[str], place: int, rules: Mapping[int, int]) -> TableLines:
+    """The table with a cell a line and a bar behind each."""
+    rule = rules[place]
+    width = rule - place
+    end = next(
+        (n for n in range(rule + 1, len(lines)) if n in rules or not _is_ended(lines[n])),
+        len(lines),
+    )
+    cells = [
+        (cell, at)
+        for at in (*range(place, rule), *range(rule + 1, end))
+        for cell in _between_bars(lines[at])
+    ]
+    each = [cells[n : n + width] for n in range(0, len(cells), width)]
+    rows = [[cell for cell, _ in row] for row in each]
+    return TableLines(rows, [[at for _, at in row] for row in each], place, end)
+
+
+def _is_ended(line: str) -> bool:
+    """Recognises a cell with a bar behind it, or a rule."""
+    text = line.strip()
+    return text == "|" or (text.endswith("|") and not text.startswith("|"))
 
 
 def _is_bare(heading: Sequence[str], below: str, is_heading: IsHeading) -> bool:

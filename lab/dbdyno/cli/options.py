@@ -198,7 +198,7 @@ Window = Annotated[
     ),
 ]
 Margin = Annotated[
-    str, typer.Option(metavar="RATIO", help="Smallest difference that matters to you: 0.02 = 2 %.")
+    str, typer.Option(metavar="RATIO", help="Smallest difference that matters to you. 0.02 is 2 %.")
 ]
 DisturbanceMax = Annotated[
     str,
@@ -258,7 +258,7 @@ Workspace = Annotated[
     Path,
     typer.Option(
         metavar="DIR",
-        help="Folder for results. The servers' data files are kept on the same disk.",
+        help="Folder for results. Its disk also holds the servers' data files.",
         callback=expanded,
         rich_help_panel="General options",
     ),

@@ -106,7 +106,7 @@ def _always(known: Known) -> list[Text]:
             "the logarithms of these ratios. Seconds or requests of a trial are not used as "
             "samples, because they are not independent of each other. The noise of a cell is "
             "estimated from all cells of the comparison. The more alike the noise of all cells is, "
-            "the more other cells count."
+            "the more other cells count in this estimate."
         ),
         say(
             "Trials that do not count (void, failed or repeated) stay stored, each with the reason."

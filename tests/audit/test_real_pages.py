@@ -70,6 +70,11 @@ def test_clients_of_a_page_count_before_the_threads_of_a_generator() -> None:
     assert {levels for _, levels, _ in numbers(whole)} == {(40,)}
 
 
+def test_threads_of_a_processor_are_no_load_level() -> None:
+    table = piped("System | TPS", "Alpha 1.2 | 520.5", "Beta 3.4 | 620.5")
+    assert not page(f"- Cores: 8\n- Threads: 16\n\n## Results\n\n{table}").tables
+
+
 def test_a_table_that_begins_below_the_rows_of_another_is_read() -> None:
     first, second = (
         piped(

@@ -30,8 +30,9 @@ SETTING: Final = re.compile(
 )
 """A setting that fills a line, or an option of a command."""
 CLIENTS: Final = re.compile(OF_CLIENTS, re.IGNORECASE)
-
-
+PROCESSOR: Final = re.compile(r"\b(?:cores?|cpus?|sockets?|processors?|ghz)\b|核", re.IGNORECASE)
+NEAR: Final = 60
+"""Signs around a setting; a processor among them may have the threads."""
 MEAN: Final = "latency_ms_avg"
 POINTED: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 FULL: Final = (0.5, 2.0)
@@ -78,6 +79,7 @@ def sole_level_in(text: str) -> tuple[int, int] | None:
     settings = [
         (match["name"] or match["option"], int(match["level"] or match["value"]), match.start())
         for match in SETTING.finditer(text)
+        if match["option"] or not _is_near_processor(text, match)
     ]
     of_clients = [one for one in settings if CLIENTS.fullmatch(one[0].removesuffix("数"))]
     levels = {level for _, level, _ in of_clients or settings} - {0}
@@ -91,6 +93,11 @@ def sole_level_in(text: str) -> tuple[int, int] | None:
         return None
     (_, level, place), *_ = of_clients or settings
     return level, text.count("\n", 0, place) + 1
+
+
+def _is_near_processor(text: str, match: re.Match[str]) -> bool:
+    around = text[max(0, match.start() - NEAR) : match.end() + NEAR]
+    return bool(PROCESSOR.search(around))
 
 
 def with_levels(grid: Grid, level: int, source: str) -> tuple[Grid, list[UsageError]]:

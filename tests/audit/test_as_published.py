@@ -64,6 +64,16 @@ def test_series_a_cell_a_line_below_their_metric() -> None:
             assert [lines[at - 1] for at in table.lines[metric]] == [n.text for n in values]
 
 
+def test_tables_without_a_workload_are_of_the_only_test_that_the_words_name() -> None:
+    words = "Sysbench runs oltp\\_read\\_write for an hour.\n"
+    found = page(f"{SERIES}\n{words}")
+    assert {table.workload for table in found.tables} == {"oltp_read_write"}
+    line = SERIES.count("\n") + 2
+    assert found.assumed == [f"page: oltp_read_write, as line {line} says"]
+    both = page(f"{SERIES}\n{words}oltp_read_only is for later.\n")
+    assert {table.workload for table in both.tables} == {""}
+
+
 def test_tables_side_by_side_restate_others_by_the_size_in_their_names(tmp_path: Path) -> None:
     heading = ("### 1.3 Alpha, each ibp", "Alpha", "TPS", *LEVELS, "QPS", *LEVELS)
     rows = ("Alpha(8G)", "100.5", "300", "Alpha(8G)", "2010.3", "6000.4")

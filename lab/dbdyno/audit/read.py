@@ -185,14 +185,13 @@ def _page(path: Path, text: str, log: LoggedText, mapping: Mapping, names: Names
         raise page.refusals[0] if page.refusals else _without_results([path], page.unread)
     lines = [*(run.first_line for run in log.runs), *(row.line for row in log.rows)]
     quoted = [f"{path}, line {line}: a run of a log that the page quotes" for line in lines]
-    workload = mapping.workload or page.workload
     return facts.model_copy(
         update={
             "title": path.name,
-            "workload": workload,
+            "workload": mapping.workload,
             "statements": {
                 name: facts.statements[name]
-                for name in dict.fromkeys(table.workload or workload for table in page.tables)
+                for name in dict.fromkeys(table.workload for table in page.tables)
                 if name in facts.statements
             },
             "tables": tuple(page.tables),

@@ -203,7 +203,7 @@ class Publication(FiniteNoun):
         changes: columns of its tables that compare two others.
         disclosed: its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages without results, or the reasons why they cannot be read.
-        assumed: headings of its pages that were read as others.
+        assumed: headings, load levels and workloads taken from elsewhere on its pages.
         has_prose: its pages have sentences, which are not read, and no YAML discloses the method.
         is_set_up_of_prose: its set-up was found in the words of a page.
         is_record: logs or an imported run, in which nobody tells a method.

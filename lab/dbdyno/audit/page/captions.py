@@ -57,7 +57,8 @@ WORKLOADS: Final = {
 """Tests of sysbench by the end of their names, and TPC-C."""
 ESCAPE: Final = r"\\"
 """Before a sign in Markdown."""
-OLTP: Final = tuple(name.replace("_", rf"{ESCAPE}?_") for name in WORKLOADS if name != TPCC)
+OLTP: Final = "|".join(name for name in WORKLOADS if name != TPCC).replace("_", rf"{ESCAPE}?_")
+SYSBENCH_TEST: Final = re.compile(rf"(?<![a-z_])oltp{ESCAPE}?_(?:{OLTP})(?![a-z_])", re.IGNORECASE)
 STATEMENTS: Final = {
     "select": r"(?<!point[ _-])\bselects?\b",
     "update": r"(?<![ _-])\bupdates?\b(?![ _-](?:non|index))|(?<!索引)更新",
@@ -138,13 +139,15 @@ def metric_in(captions: Sequence[str], mapping: Mapping) -> TableColumn | None:
     return None
 
 
-def sole_workload_in(text: str) -> str:
-    """The only test of sysbench with its whole name in a text; empty for several."""
-    named = re.findall(
-        rf"(?<![a-z_])oltp{ESCAPE}?_({'|'.join(OLTP)})(?![a-z_])", text, re.IGNORECASE
-    )
-    names = {f"oltp_{re.sub(ESCAPE, '', name).lower()}" for name in named}
-    return names.pop() if len(names) == 1 else ""
+def sole_workload_in(text: str) -> tuple[str, int] | None:
+    """The only test of sysbench with its whole name in a text, and its line; None for several."""
+    lines: dict[str, int] = {}
+    for match in SYSBENCH_TEST.finditer(text):
+        name = re.sub(ESCAPE, "", match[0]).lower()
+        lines.setdefault(name, text.count("\n", 0, match.start()) + 1)
+        if len(lines) > 1:
+            return None
+    return next(iter(lines.items()), None)
 
 
 def _workload_in(text: str) -> str:

@@ -97,10 +97,9 @@ class Page:
     Attributes:
         unread: tables without results, by their headings; refused tables, by the reason; pictures
             where no table has results.
-        assumed: headings read as others, and load levels of the page, with their lines.
+        assumed: headings read as others, load levels and workloads of the text, with their lines.
         refusals: the reasons why tables with results cannot be read.
         pictures: number of pictures.
-        workload: of tables without a workload; empty if the text has no or several names.
     """
 
     tables: list[PublishedTable]
@@ -109,7 +108,6 @@ class Page:
     assumed: list[str]
     refusals: list[UsageError]
     pictures: int = 0
-    workload: str = ""
 
 
 def page_of(text: str, source: str, mapping: Mapping) -> Page:
@@ -118,8 +116,7 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
     grids, assumed = _respelled(printed, mapping, source)
     words = PageWords.of([grid.captions for grid in grids])
     grids = list(with_page_level(grids, text, source, assumed))
-    pictures = len(PICTURE.findall(text))
-    page = Page([], [], [], assumed, [], pictures, sole_workload_in(text))
+    page = Page([], [], [], assumed, [], len(PICTURE.findall(text)))
     readable = list[tuple[Grid, Published]]()
     parted = [
         (part, list(_ratios(part, words, source))) for grid in grids for part in side_by_side(grid)
@@ -139,6 +136,7 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
         if not parts.tables and not parts.changes:
             page.unread.append(f"{source}, line {grid.line}: {', '.join(grid.heading)}"[:SHOWN])
     _into_sections(page, readable)
+    _name_workload(page, text, source)
     if page.pictures and not page.tables:
         line = text.count("\n", 0, next(PICTURE.finditer(text)).start()) + 1
         page.unread.append(
@@ -155,6 +153,17 @@ def _into_sections(page: Page, readable: Sequence[tuple[Grid, Published]]) -> No
             page.tables.append(table.model_copy(update={"at": {**table.at, **at}}))
         for change in parts.changes:
             page.changes.append(change.model_copy(update={"at": {**change.at, **at}}))
+
+
+def _name_workload(page: Page, text: str, source: str) -> None:
+    """Takes the only test in the words of a page for its tables, if no table has a workload."""
+    said = sole_workload_in(text)
+    if said is None or not page.tables or any(table.workload for table in page.tables):
+        return
+    name, line = said
+    page.tables[:] = [table.model_copy(update={"workload": name}) for table in page.tables]
+    page.changes[:] = [change.model_copy(update={"workload": name}) for change in page.changes]
+    page.assumed.append(f"{source}: {name}, as line {line} says")
 
 
 def _respelled(

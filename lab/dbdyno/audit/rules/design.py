@@ -5,7 +5,7 @@ physics    latency against the network's round trip, caches against memory, byte
            notes where a page's words name them, perhaps of another machine or network
 settings   printed settings against stated sizes and durability
 missing    undisclosed repeats, spread, warm-up, order, …
-unread     sentences of a page, tables without results, headings that were read as others
+unread     sentences of a page, tables without results, meanings taken from elsewhere on it
 hidden     tables in comments of a page
 """
 
@@ -80,14 +80,14 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
             rule="unread",
             sentence=say("runs without a report or a database were not read")
             if publication.is_record
-            else say("these tables were not read"),
+            else say("these parts were not read"),
             arithmetic=listed(publication.unread, "; "),
         )
     if publication.assumed:
         yield LedgerEntry(
             severity=Severity.NOTE,
             rule="unread",
-            sentence=say("these headings were read as similar ones"),
+            sentence=say("the audit takes these from elsewhere on the page"),
             arithmetic=listed(publication.assumed, "; "),
         )
     if hidden := dict.fromkeys(table.place for table in publication.tables if table.is_hidden):

@@ -17,6 +17,11 @@ BOLD_LEVEL: Final = 7
 ANCHOR: Final = re.compile(r"\{#[^{}]*\}\s*$")
 PROMPT: Final = re.compile(r"(?:[\w@~:.-]+[>#]|\$)\s")
 UNDERLINE: Final = re.compile(r"={3,}|-{3,}")
+NUMBERED: Final = re.compile(
+    r"(?:(?P<number>\d{1,2}(?:\.\d{1,2}){1,3})\.?\s+|\d{1,2}[.、)]\s*|[一二三四五六七八九十]{1,3}、\s*)"
+    r"(?=[^\d\s]).{0,80}(?<![.。!！?？;；,，])"
+)
+"""A line that is a heading where none has another mark; with several numbers, of a lower level."""
 
 
 class Captions:
@@ -25,6 +30,7 @@ class Captions:
     def __init__(self) -> None:
         self._headings: list[tuple[int, str]] = []
         self._loose: list[str] = []
+        self._numbered: list[tuple[int, str]] = []
         self._is_used = True
         self._is_below_words = False
         self._words = ""
@@ -35,6 +41,7 @@ class Captions:
         other = copy(self)
         other._headings, other._loose, other._words = [*self._headings], [*self._loose], ""
         other._is_hidden = True
+        other._numbered = [*self._numbered]
         return other
 
     def heading(self, level: int, text: str) -> None:
@@ -43,7 +50,7 @@ class Captions:
         A line in bold without a table of its own is kept, as it may describe the tables of others.
         """
         if level < BOLD_LEVEL:
-            self._loose = []
+            self._loose, self._numbered = [], []
         elif self._headings and self._headings[-1][0] == BOLD_LEVEL and not self._is_used:
             self._loose = [self._headings[-1][1], *self._loose[: LOOSE_MAX - 1]]
         self._is_used = False
@@ -61,12 +68,22 @@ class Captions:
             self.heading(BOLD_LEVEL, bold["text"])
         elif UNDERLINE.fullmatch(text) and is_below_words:
             self.heading(1 if "=" in text else 2, self._words)
+        elif (numbered := NUMBERED.fullmatch(text)) and not self._has_marks:
+            level = (numbered["number"] or "").count(".")
+            kept = [known for known in self._numbered if known[0] < level]
+            self._numbered, self._words = [*kept, (level, text)], ""
+            self._is_below_words = False
         elif re.search(r"\w", text) and not PROMPT.match(text):
             self._words, self._is_below_words = text.strip(" #*_:："), True
+
+    @property
+    def _has_marks(self) -> bool:
+        return bool(self._headings) and self._headings[0][0] < BOLD_LEVEL
 
     def now(self) -> tuple[str, ...]:
         """The captions of a table that begins here; its successor has none of the last words."""
         words, self._words, self._is_used = self._words, "", True
         headings = [text for _, text in reversed(self._headings)]
         above = (*headings, words) if self._is_hidden else (words, *headings)
-        return tuple(filter(None, (*above, *self._loose)))
+        numbered = (text for _, text in reversed(self._numbered))
+        return tuple(filter(None, (*above, *self._loose, *numbered)))

@@ -73,8 +73,9 @@ def plain(grid: Grid, words: PageWords) -> Grid:
 def _one_heading(grid: Grid) -> Grid:
     """Joins a second row of headings, below cells that span several columns, to the first."""
     first, second = grid.heading, grid.rows[0]
-    spans = len(set(first)) < len(first) and len(grid.rows) > 1
-    if not spans or (first[0] != second[0] and any(map(NUMERIC.match, second))):
+    is_repeated, has_numbers = first[0] == second[0], any(map(NUMERIC.match, second))
+    spans = len(set(first)) < len(first) or (is_repeated and not has_numbers)
+    if not spans or len(grid.rows) < 2 or (has_numbers and not is_repeated):
         return grid
     pairs = zip(first, second, strict=True)
     heading = tuple(above if above == below else f"{above} {below}" for above, below in pairs)

@@ -11,7 +11,9 @@ from dbdyno.errors import UsageError
 COLUMNS_MAX: Final = 500
 ODD_MAX: Final = 0.25
 """Share of rows of another length than the heading; with more, the heading is another table's."""
-NUMERIC: Final = re.compile(r"^[+-]?\d[\d\s.,\u00a0\u202f]*(%|ms|s|us|µs|μs|毫秒|秒|微秒|k|K|万)?$")
+NUMERIC: Final = re.compile(
+    r"^[+-]?\d[\d\s.,\u00a0\u202f]*(%|ms|s|us|µs|μs|毫秒|秒|微秒|k|K|万)?[*†‡]{0,3}$"
+)
 
 
 class Grid(NamedTuple):

@@ -66,7 +66,8 @@ def _unmarked(text: str) -> str:
 def _delimited(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]:
     """The table of a CSV file; its delimiter is the first to split the heading.
 
-    A text whose first line names no column, and whose lines have unequal lengths, is no table.
+    Lines above the first name of a column are its captions. A text without such a name, and whose
+    lines have unequal lengths, is no table.
     """
     filled = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     for delimiter in DELIMITERS:
@@ -78,10 +79,16 @@ def _delimited(text: str, is_heading: Callable[[str], bool]) -> Iterator[Grid]:
                 numbers.append(filled[reader.line_num - 1][0])
         except csv.Error:  # no cell is so long
             continue
+        named = (n for n, row in enumerate(rows) if len(row) > 1 and any(map(is_heading, row)))
+        begin = next(named, 0)
+        captions = tuple(" ".join(row).strip("# ") for row in reversed(rows[:begin]))
+        rows, numbers = rows[begin:], numbers[begin:]
         if len(rows) > 1 and len(rows[0]) > 1:
-            are_alike = sum(len(row) == len(rows[0]) for row in rows) * 2 >= len(rows)
-            is_named = are_alike and any(map(is_heading, rows[0]))  # else sentences
-            if is_named or len({len(row) for row in rows}) == 1:
+            alike = sum(len(row) == len(rows[0]) for row in rows)
+            is_named = not begin and alike * 2 >= len(rows) and any(map(is_heading, rows[0]))
+            if is_named or alike == len(rows):  # else sentences
                 lines = [[line] * len(row) for row, line in zip(rows, numbers, strict=True)]
-                yield Grid.of(rows, lines)
-            return
+                yield Grid.of(rows, lines, captions)
+                return
+            if not begin:
+                return

@@ -28,9 +28,10 @@ CELL_MAX: Final = 100
 WORDS_MAX: Final = 12
 """Headings of a cell a line without a known meaning, for example systems."""
 NO_CELL: Final = re.compile(
-    r"\s*(?:[#>]|[-*+]\s|!?\[|<[a-zA-Z/!]|\d{1,3}[.)、]\s*(?=[^\d\s])|[一二三四五六七八九十]+、)"
+    r"\s*(?:[#>]|={3,}$|-{4,}$|[-*+]\s|!?\[|<[a-zA-Z/!]|\d{1,3}[.)、]\s*(?=[^\d\s])"
+    r"|[一二三四五六七八九十]+、)"
 )
-"""Begin of a heading, an item, a picture, a link or a tag."""
+"""Begin of a heading, its underline, an item, a picture, a link or a tag."""
 SPACED_MAX: Final = 1000
 """Signs of a line with cells between spaces."""
 LEVELS_MIN: Final = 3
@@ -64,7 +65,7 @@ def text_tables(
     while place < len(lines):
         is_ended = place in rules and not is_code
         block = _ended(lines, place, rules) if is_ended else _piped(lines, place, is_heading)
-        block = block or _matrix(lines, place)
+        block = block or _tabbed(lines, place, is_heading) or _matrix(lines, place)
         if block is None and not is_code:
             block = alone.table_at(place)
         end = block.begin if block else place + 1
@@ -119,6 +120,21 @@ def _piped(lines: Sequence[str], place: int, is_heading: IsHeading) -> TableLine
             places.append([place] * len(rows[-1]))
         place += 1
     return TableLines(rows, places, begin, place) if len(rows) > 1 else None
+
+
+def _tabbed(lines: Sequence[str], place: int, is_heading: IsHeading) -> TableLines | None:
+    """The table whose cells have tabs between them: as many in the heading as below it."""
+    ends = range(place, len(lines))
+    end = next((n for n in ends if "\t" not in lines[n]), len(lines))
+    rows = [[cell.strip() for cell in line.split("\t")] for line in lines[place:end]]
+    is_quoted = any(cell.startswith('"') for row in rows for cell in row)
+    if is_quoted or len(rows) < 2 or len(rows[0]) != len(rows[1]):
+        return None
+    numbers = sum(map(bool, map(NUMERIC.match, rows[1][1:])))
+    if numbers < (1 if any(map(is_heading, rows[0])) else 2):
+        return None
+    places = [[place + n] * len(row) for n, row in enumerate(rows)]
+    return TableLines(rows, places, place, end)
 
 
 def _matrix(lines: Sequence[str], place: int) -> TableLines | None:
@@ -277,8 +293,8 @@ class CellsALine:
                 continue
             if wanted is not None and alike != [not wanted, *[True] * (width - 1)]:
                 continue
-            end = first
-            while self._is_row(end, alike):
+            end, names = first, self._cells[first - width + 1 : first]
+            while self._is_row(end, alike) and self._cells[end + 1 : end + width] != names:
                 end += width
             levels = [self._cells[n] for n in range(first, end, width)]
             is_rising = len(levels) > 1 and all(starmap(_is_less, pairwise(levels)))
@@ -337,5 +353,5 @@ def _is_less(first: str, second: str) -> bool:
 def _cell(line: str) -> str:
     """A line as a cell; empty for a heading, an item, a picture, a tag, or a sentence."""
     text = line.strip(" \t|")
-    is_cell = len(text) <= CELL_MAX and not NO_CELL.match(text)
+    is_cell = len(text) <= CELL_MAX and "\t" not in text and not NO_CELL.match(text)
     return ESCAPED.sub(r"\1", text.strip("*`")) if is_cell else ""

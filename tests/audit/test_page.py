@@ -86,6 +86,25 @@ def test_claims_are_given_beside_a_page(tmp_path: Path) -> None:
         read([claims])
 
 
+@pytest.mark.parametrize(
+    ("row", "claimed", "severity"),
+    [
+        ("80.5 | 90.5", "holds: average, ratio_min: 0.99, ratio_max: 1.01", "confirmed"),
+        ("80;5 | 90.5", "holds: average, ratio_min: 0.99, ratio_max: 1.01", "note"),
+        ("80;5 | 90.5", "holds: each, ratio_max: 1.1", "contradiction"),
+    ],
+)
+def test_no_number_that_was_not_read_is_held_against_a_claim(
+    tmp_path: Path, row: str, claimed: str, severity: str
+) -> None:
+    head = "| threads | Postern TPS | Mistral TPS |\n| --- | --- | --- |\n"
+    page = f"# Read only\n\n{head}| 8 | 100.5 | 90.5 |\n\n# Read write\n\n{head}| 8 | {row} |\n"
+    claims = f"claims: [{{text: as fast, of: Postern, than: Mistral, {claimed}}}]"
+    paths = [written(tmp_path, "page.md", page), written(tmp_path, "claims.yaml", claims)]
+    entries = audit(*read(paths)).entries
+    assert [one.severity.value for one in entries if one.rule == "headline"] == [severity]
+
+
 SET_UP = """
 服务器：24 核，内存 128GB，网络平均延迟 0.80 ms。数据：10 张表，每张表 218 万行，单表 5.2 GB。
 

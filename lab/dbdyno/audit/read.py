@@ -138,6 +138,7 @@ def _joined(parts: Sequence[Publication]) -> Publication:
             "has_prose": any(one.has_prose for one in parts)
             and not any(one.disclosed and not one.is_record for one in parts),
             "is_record": all(one.is_record for one in parts),
+            "is_partly_read": any(one.is_partly_read for one in parts),
             "is_set_up_of_prose": any(one.is_set_up_of_prose for one in parts),
             **{
                 name: tuple(value for one in parts for value in getattr(one, name))
@@ -197,6 +198,7 @@ def _page(path: Path, text: str, log: LoggedText, mapping: Mapping, names: Names
             "tables": tuple(page.tables),
             "changes": tuple(page.changes),
             "unread": (*page.unread, *quoted),
+            "is_partly_read": bool(page.refusals),
             "assumed": tuple(page.assumed),
             "has_prose": True,
             "is_set_up_of_prose": True,
@@ -235,6 +237,7 @@ def _log(log: LoggedText, path: Path, text: str, mapping: Mapping, names: Names)
         tables=tuple(tables),
         disclosed=disclosed,
         unread=tuple(unread),
+        is_partly_read=bool(unread),
         is_record=True,
     )
 

@@ -203,6 +203,7 @@ class Publication(FiniteNoun):
         changes: columns of its tables that compare two others.
         disclosed: its method, by the names of `design.DISCLOSURES`.
         unread: tables of its pages without results, or the reasons why they cannot be read.
+        is_partly_read: tables or rows with results are among the unread.
         assumed: headings, load levels and workloads taken from elsewhere on its pages.
         has_prose: its pages have sentences, which are not read, and no YAML discloses the method.
         is_set_up_of_prose: its set-up was found in the words of a page.
@@ -223,6 +224,7 @@ class Publication(FiniteNoun):
     disclosed: dict[str, str] = {}
     claims: Annotated[tuple[Claim, ...], BeforeValidator(_or_empty)] = ()
     unread: tuple[str, ...] = ()
+    is_partly_read: bool = False
     assumed: tuple[str, ...] = ()
     changes: tuple[PublishedChange, ...] = ()
     tables: tuple[PublishedTable, ...] = ()

@@ -7,7 +7,8 @@ headline   a claim is a range of ratios (`plan.publication.Claim`): of each of i
            claim's own cells. A range that holds not in each cell may be of the workloads' means.
            Ratios beside each other are means of a kind. Claims with the same text are of a single
            sentence, which is as true as the least true of them
-claims     a claim without cells is a note
+claims     a claim without cells is a note; so is a doubt about an average, a peak or some cell if
+           tables or rows were not read
 changes    a column of changes agrees with two columns of its row: as a difference or a ratio; a
            table of ratios with averages or peaks of all its cells, or of another system's
 """
@@ -56,12 +57,28 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
     """The columns of changes, then each sentence of claims."""
     shown = [cell for cell in cells if not HIDDEN.items() <= cell.at.items()]
     yield from _changes(publication, cells)
-    yield from _ratios_of_all(publication, shown)
+    if not (publication.is_partly_read and publication.unread):
+        yield from _ratios_of_all(publication, shown)
     sentences: dict[str, list[LedgerEntry]] = {}
     for claim in publication.claims:
         entry = _held(claim, cells if HIDDEN.items() <= claim.at.items() else shown)
+        if publication.is_partly_read and publication.unread:
+            entry = _as_far_as_read(claim, entry)
         sentences.setdefault(" ".join(claim.text.split()), []).append(entry)
     yield from map(_least_true, sentences.values())
+
+
+def _as_far_as_read(claim: Claim, entry: LedgerEntry) -> LedgerEntry:
+    """A note in place of a doubt that tables or rows among the unread may remove."""
+    is_of_all = claim.holds != "each"  # a cell against "each" stays against it
+    if not is_of_all or entry.severity not in (Severity.CONTRADICTION, Severity.OVER_CLAIM):
+        return entry
+    return entry.model_copy(
+        update={
+            "severity": Severity.NOTE,
+            "sentence": say("cannot be checked, as not all tables were read"),
+        }
+    )
 
 
 def _least_true(entries: Sequence[LedgerEntry]) -> LedgerEntry:

@@ -31,7 +31,8 @@ LABEL_MAX: Final = 48
 WORDS_MAX: Final = 6
 """Signs and words of a system's name; longer ones are a sentence."""
 BUFFER_POOL_SIZE: Final = re.compile(
-    r"(?:buffer[ _]pool(?:[ _]size)?|(?<![a-z])ibp)\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G(?:i?B)?",
+    r"(?:(?:innodb[ _])?buffer[ _]pool(?:[ _]size)?|(?<![a-z])ibp)"
+    r"\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G(?:i?B)?",
     re.IGNORECASE,
 )
 BUFFER_POOL_WORDS: Final = re.compile(r"buffer[ _]pool|(?<![a-z])ibp(?![a-z])", re.IGNORECASE)

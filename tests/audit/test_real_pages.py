@@ -88,6 +88,10 @@ def test_a_table_that_begins_below_the_rows_of_another_is_read() -> None:
     assert [levels for _, levels, _ in numbers(both)] == [(300,), (1300,), (400,), (1400,)]
 
 
+def test_many_rules_below_each_other_are_read_soon() -> None:
+    assert not page("---|---|\n" * 20_000).tables
+
+
 def test_cells_a_line_with_a_bar_behind_each_and_some_blank() -> None:
     cells = ["vCPUs", "Maximum Connections (Stress Testing)", "TPS", "IOPS", "---|---|---|---"]
     body = ["2", "300", "35.5", "See below.", "4", "1,300", "95.25", "", "8", "2,300", "180", ""]

@@ -122,8 +122,7 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
         (part, list(_ratios(part, words, source))) for grid in grids for part in side_by_side(grid)
     ]
     for grid, ratios in sorted(parted, key=lambda part: bool(part[1])):
-        systems = {table.system for _, parts in readable for table in parts.tables}
-        are_ratios = ratios and all(systems.issuperset(change.systems) for change in ratios)
+        are_ratios = bool(ratios) and _are_of(readable, ratios)
         try:
             parts = Published([], ratios) if are_ratios else published(grid, mapping, source, words)
         except UsageError as refusal:
@@ -143,6 +142,12 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
             f"{source}, line {line}: {page.pictures} pictures, and no table of results"
         )
     return page
+
+
+def _are_of(readable: Sequence[tuple[Grid, Published]], ratios: Sequence[PublishedChange]) -> bool:
+    """Recognises ratios of systems that other tables have."""
+    systems = {table.system for _, parts in readable for table in parts.tables}
+    return all(systems.issuperset(change.systems) for change in ratios)
 
 
 def _into_sections(page: Page, readable: Sequence[tuple[Grid, Published]]) -> None:

@@ -98,7 +98,7 @@ class TableLines:
 
 def _piped(lines: Sequence[str], place: int, is_heading: IsHeading) -> TableLines | None:
     """The table whose heading has cells between bars, above a rule or a row with a number."""
-    if "|" not in lines[place] or place + 1 == len(lines):
+    if "|" not in lines[place] or place + 1 == len(lines) or RULE.match(lines[place].strip()):
         return None
     is_ruled = RULE.match(lines[place + 1].strip())
     heading, begin = _between_bars(lines[place]), place
@@ -168,7 +168,8 @@ def _rules_below(lines: Sequence[str]) -> dict[int, int]:
     for place, line in enumerate(lines):
         width = line.strip().strip("|").count("|") + 1
         is_rule = 2 <= width <= place and _is_ended(line) and RULE.match(line.strip())
-        if is_rule and all(map(_is_ended, lines[place - width : place])):
+        heading = lines[place - width : place] if is_rule else []
+        if heading and all(_is_ended(cell) and not RULE.match(cell.strip()) for cell in heading):
             rules[place - width] = place
     return rules
 

@@ -9,6 +9,8 @@ import pytest
 
 from dbdyno.audit.audit import audit
 from dbdyno.audit.facts import facts_in
+from dbdyno.audit.page.columns import Mapping
+from dbdyno.audit.page.page import page_of
 from dbdyno.audit.read import read
 from dbdyno.errors import UsageError
 from support.published_logs import PAGE, V1
@@ -157,3 +159,27 @@ def test_a_page_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=neither) as refused:
         read([page])
     assert "line 1: Component, Machine" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        ("System", "TPS (8 threads)", "TPS (16 threads)", "p95 ms (8 threads)"),
+        ("Version", "TPS @ 8 threads", "TPS @ 16 threads", "p95 ms at 8 threads"),
+        ("版本", "8线程 TPS", "16线程 TPS", "p95（8线程）"),
+    ],
+)
+def test_a_load_level_beside_a_metric_is_read(heading: tuple[str, ...]) -> None:
+    rows = [heading, ("--",) * 4, ("A", "800", "1400", "16.6"), ("B", "700", "1200", "-")]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    found = page_of(text, "page", Mapping()).tables
+    assert {
+        (one.system, level, metric, number.text, line)
+        for one in found
+        for metric, numbers in one.values.items()
+        for level, number, line in zip(one.threads, numbers, one.lines[metric], strict=True)
+    } == {
+        *(("A", 8, "tps", "800", 3), ("A", 16, "tps", "1400", 3)),
+        *(("B", 8, "tps", "700", 4), ("B", 16, "tps", "1200", 4)),
+        ("A", 8, "latency_ms_p95", "16.6", 3),
+    }

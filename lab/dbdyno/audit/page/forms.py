@@ -6,7 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from dbdyno.audit.page.captions import PageWords, are_workloads, level_in, metric_in, pair_in
+from dbdyno.audit.page.captions import (
+    LEVEL,
+    PageWords,
+    are_workloads,
+    level_in,
+    metric_in,
+    pair_in,
+)
 from dbdyno.audit.page.columns import (
     BARE_UNIT,
     BUFFER_POOL,
@@ -39,6 +46,8 @@ SUMMARY: Final = re.compile(
     re.IGNORECASE,
 )
 """A row that sums up the others."""
+BRACKETS: Final = re.compile(r"[(（\[]\s*[)）\]]|@|(?<![a-z])(?:at|with)\s*$", re.IGNORECASE)
+"""Signs around a load level in a heading, once it is taken out."""
 PLACES: Final = 3
 """Columns at the begin of a row that may name what it is of."""
 Cell = TypeVar("Cell", str, int)
@@ -66,7 +75,8 @@ def side_by_side(grid: Grid) -> list[Grid]:
 
 def plain(grid: Grid, words: PageWords) -> Grid:
     """The table with one heading, a row for each load level and one number in a cell."""
-    grid = _metrics_down(_sizes_down(_levels_down(_one_heading(grid)), words))
+    grid = _levels_beside(_levels_down(_one_heading(grid)))
+    grid = _metrics_down(_sizes_down(grid, words))
     return _pairs_apart(_filled_down(_groups_apart(grid)))
 
 
@@ -119,6 +129,45 @@ def _sizes_down(grid: Grid, words: PageWords) -> Grid:
         rows=tuple((row[0], sizes[place] or "", row[place]) for row, _, place in each),
         lines=tuple((line[0], grid.line, line[place]) for _, line, place in each),
     )
+
+
+def _levels_beside(grid: Grid) -> Grid:
+    """A row for each load level beside the metrics of the heading, as in "TPS (8 threads)"."""
+    parts = {place: _level_beside(name) for place, name in enumerate(grid.heading)}
+    places = {part: place for place, part in parts.items() if part is not None}
+    others = [place for place, part in parts.items() if part is None]
+    columns = [column_of(grid.heading[place], NO_MAPPING) for place in others]
+    is_other_form = any(c and (c.has_numbers or c.metric == THREADS) for c in columns)
+    if not places or is_other_form or len(places) + len(others) < len(parts):
+        return grid
+    levels, names = (list(dict.fromkeys(part)) for part in zip(*places, strict=True))
+    rows, lines = [], []
+    for row, line in zip(grid.rows, grid.lines, strict=True):
+        for level in levels:
+            cells = [places.get((level, name)) for name in names]
+            rows.append(
+                (*(row[n] for n in others), level, *("-" if n is None else row[n] for n in cells))
+            )
+            lines.append(
+                (
+                    *(line[n] for n in others),
+                    grid.line,
+                    *(line[0] if n is None else line[n] for n in cells),
+                )
+            )
+    heading = (*(grid.heading[place] for place in others), THREADS, *names)
+    return grid._replace(heading=heading, rows=tuple(rows), lines=tuple(lines))
+
+
+def _level_beside(name: str) -> tuple[str, str] | None:
+    """The load level in the heading of a metric, and the rest of the heading; None without."""
+    levels = list(LEVEL.finditer(name)) if len(name) <= HEADING_MAX else []
+    if len(levels) != 1:
+        return None
+    rest = f"{name[: levels[0].start()]} {name[levels[0].end() :]}"
+    rest = " ".join(BRACKETS.sub(" ", rest).split()).strip(" ,:-")
+    column = column_of(rest, NO_MAPPING)
+    return (levels[0][1] or levels[0][2], rest) if column and column.has_numbers else None
 
 
 def _metrics_down(grid: Grid) -> Grid:

@@ -135,8 +135,10 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
     baseline = one_baseline(plan) if len(plan.systems) > 1 else None
     shown = _metrics(plan, cells, judgement)
     metrics = tuple(dict.fromkeys((*shown, *([TAIL] if TAIL.name in _known(judgement) else []))))
-    compared = (TAIL,) if judgement.verdicts else metrics  # imports have no sentences
+    known = [metric for metric in metrics if metric.name in _known(judgement)]
+    compared = [TAIL] if judgement.verdicts else known  # imports have no sentences
     is_elsewhere = judgement.known.has(Fact.ELSEWHERE)
+    measured = {(one.cell, one.system) for one in judgement.values if one.value is not None}
     columns = [Column(say("Cell")), Column(say("System"))]
     for metric in metrics:
         label = metric_label(metric)
@@ -151,7 +153,7 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
     rows = []
     for cell in cells:
         for system in plan.systems:
-            if is_elsewhere and not _has_values(judgement, cell, system.label):
+            if is_elsewhere and (cell, system.label) not in measured:
                 continue
             row = [cell_title(cell), name(system.label)]
             for metric in metrics:
@@ -162,11 +164,6 @@ def _values(plan: Plan, judgement: Judgement) -> Table:
             rows.append(tuple(row))
     caption = next(iter(MERGED.of(judgement.known)), say("Numbers"))
     return Table(caption, tuple(columns), tuple(rows))
-
-
-def _has_values(judgement: Judgement, cell: Cell, system: str) -> bool:
-    values = (value for value in judgement.values if value.cell == cell and value.system == system)
-    return any(value.value is not None for value in values)
 
 
 def _metrics(plan: Plan, cells: Sequence[Cell], judgement: Judgement) -> tuple[Metric, ...]:

@@ -217,8 +217,9 @@ def _without_results(paths: Sequence[Path], unread: Sequence[str]) -> UsageError
 
 def _log(log: LoggedText, path: Path, text: str, mapping: Mapping, names: Names) -> Publication:
     """A log's runs; those that cannot be read are named, unless none is left."""
-    unread = [words for run in log.runs if (words := _unfinished(run, path))]
-    runs = [run for run in log.runs if not _unfinished(run, path)]
+    unfinished = [_unfinished(run, path) for run in log.runs]
+    unread = list(filter(None, unfinished))
+    runs = [run for run, words in zip(log.runs, unfinished, strict=True) if not words]
     refusals = [*log.refusals, *_without_threads(runs, log.rows, path)]
     tables = [
         *_of_runs([run for run in runs if run.threads], path, mapping, names),

@@ -78,8 +78,8 @@ def understood(read: ImportedRun) -> Iterator[Text | Table]:
     if any(max(file.repeats) > 1 for file in read.files):
         columns.append((numeric(say("Repeat")), lambda row: _numbers(row.repeats)))
     yield table(say("Files as they were understood"), rows[:ROWS_MAX], *columns)
-    if more := len(rows) - ROWS_MAX if len(rows) > ROWS_MAX else 0:
-        yield say("and {rows}", rows=count(more, "more row"))
+    if len(rows) > ROWS_MAX:
+        yield say("and {rows}", rows=count(len(rows) - ROWS_MAX, "more row"))
     if read.patterns:
         patterns = listed(map(name, read.patterns[:PATTERNS_MAX]))
         yield say(

@@ -2,7 +2,7 @@
 
 HTML, Markdown, text with +---+, CSV, or a cell a line as in blogs; comments have tables, too, which
 a browser does not show. A grid holds the original text with the line of each cell, and the headings
-above it. There is no guessing: a table with rows of unequal lengths is refused with its line.
+above it. Its rows may have other lengths than its heading: `Grid.checked` leaves these out.
 """
 
 from __future__ import annotations

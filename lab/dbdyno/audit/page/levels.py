@@ -14,7 +14,7 @@ from dbdyno.audit.page.captions import LEVEL, level_in, metric_in
 from dbdyno.audit.page.columns import NO_MAPPING, RATE_METRICS, THREADS, column_of, level_of
 from dbdyno.audit.page.forms import METRICS_MAX
 from dbdyno.audit.page.grid import Grid
-from dbdyno.audit.tables import PublishedTable
+from dbdyno.audit.tables import MEAN, PublishedTable
 from dbdyno.errors import UsageError
 
 OF_CLIENTS: Final = (
@@ -33,7 +33,6 @@ CLIENTS: Final = re.compile(OF_CLIENTS, re.IGNORECASE)
 PROCESSOR: Final = re.compile(r"\b(?:cores?|cpus?|sockets?|processors?|ghz)\b|核", re.IGNORECASE)
 NEAR: Final = 60
 """Signs around a setting; a processor among them may have the threads."""
-MEAN: Final = "latency_ms_avg"
 POINTED: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 FULL: Final = (0.5, 2.0)
 """Requests in flight for each connection of a test that is a closed loop."""
@@ -49,26 +48,23 @@ def with_page_level(
     """
     level = cache(lambda: sole_level_in(text))
     for grid in grids:
-        if _has_level(grid) or not _is_result(grid) or (said := level()) is None:
+        if not _lacks_level(grid) or (said := level()) is None:
             yield grid
             continue
         assumed.append(f"{source}, line {grid.line}: {said[0]} threads, as line {said[1]} says")
         yield grid._replace(captions=(*grid.captions, f"threads = {said[0]}"))
 
 
-def _has_level(grid: Grid) -> bool:
+def _lacks_level(grid: Grid) -> bool:
+    """Recognises a table with a metric, and without a load level in it or above it."""
     names = [*grid.heading, *(row[0] for row in grid.rows[:METRICS_MAX] if row)]
-    columns = [column_of(name, NO_MAPPING) for name in names]
-    is_column = any(column and column.metric == THREADS for column in columns)
+    columns = [column for name in names if (column := column_of(name, NO_MAPPING))]
+    has_metric = any(column.has_numbers for column in columns)
+    is_column = any(column.metric == THREADS for column in columns)
     is_heading = any(level_of(name) is not None for name in grid.heading)
-    return is_column or is_heading or bool(level_in(grid.captions))
-
-
-def _is_result(grid: Grid) -> bool:
-    names = [*grid.heading, *(row[0] for row in grid.rows[:METRICS_MAX] if row)]
-    columns = [column_of(name, NO_MAPPING) for name in names]
-    has_metric = any(column and column.has_numbers for column in columns)
-    return has_metric or metric_in(grid.captions, NO_MAPPING) is not None
+    return (has_metric or metric_in(grid.captions, NO_MAPPING) is not None) and not (
+        is_column or is_heading or level_in(grid.captions)
+    )
 
 
 def sole_level_in(text: str) -> tuple[int, int] | None:

@@ -251,7 +251,7 @@ def published(grid: Grid, mapping: Mapping, source: str, words: PageWords = NO_W
         words: of the page around the grid.
 
     Raises:
-        UsageError: no column has load levels, a heading is not known, or a cell is no number.
+        UsageError: no column has load levels, or much of the grid cannot be read.
     """
     if not _may_have_results(grid, mapping):
         return Published([], [])

@@ -32,8 +32,9 @@ settings.load_profile("steady")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+for ending in (signal.SIGQUIT, signal.SIGHUP):  # the latter under nohup
+    if signal.getsignal(ending) is signal.SIG_IGN:
+        signal.signal(ending, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 

@@ -11,7 +11,7 @@ from tests import test_tidy
 from typer.main import get_command
 
 from dbdyno import _engine
-from dbdyno.cli.app import app
+from dbdyno.cli.app import DEMO, app
 from dbdyno.judge import audit
 from dbdyno.measurement.cost import COSTS
 from dbdyno.plan.file import read
@@ -208,9 +208,13 @@ def test_the_plan_file_that_is_shown_is_a_plan(tmp_path: Path) -> None:
         assert read(file, open.check).settings != plan.settings
 
 
+def test_the_first_run_is_the_demonstration() -> None:
+    assert ["compare", *DEMO] in dbdyno_lines(ROOT / "docs" / "first-steps" / "first-run.md")
+
+
 def test_every_ready_plan_is_a_plan() -> None:
     for file in with_suffix(".yaml"):
-        if file.parent == ROOT / "plans":
+        if file.parent == LAB / "plans":
             assert read(file, open.check).systems
 
 
@@ -237,7 +241,7 @@ def test_the_architecture_has_the_arrows_that_are_tested() -> None:
     assert shown.pop("cli") == {"everything below"}
     tested = {room: set(names.split()) for room, names in test_tidy.ARROWS.items()}
     assert shown == {room: tested[room] for room in shown}
-    assert tested.keys() - shown.keys() == {"cli", "interpreter", "_engine"}
+    assert tested.keys() - shown.keys() == {"cli", "interpreter", "shipped", "_engine"}
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.stem != "CHANGELOG"], ids=named)

@@ -19,7 +19,7 @@ from support.source import LAB, ROOT, named
 ARROWS: dict[str, str] = {
     "__main__": "cli sysbench errors",
     "cli": "fleet serve api export experiment audit report store servers judge sysbench "
-    "plan measurement stats language files budget errors _engine",
+    "plan measurement stats language shipped files budget errors _engine",
     "serve": "store report judge plan measurement language files errors",
     "api": "export report store judge plan measurement language errors",
     "export": "report judge measurement files errors",
@@ -30,8 +30,8 @@ ARROWS: dict[str, str] = {
     "store": "plan measurement stats files budget errors _engine",
     "servers": "plan measurement interpreter files budget errors _engine",
     "judge": "plan measurement stats _engine",
-    "sysbench": "errors _engine",
-    "plan": "measurement budget errors _engine",
+    "sysbench": "shipped errors _engine",
+    "plan": "measurement shipped budget errors _engine",
     "measurement": "stats _engine",
     "stats": "errors",
     "language": "errors",
@@ -39,6 +39,7 @@ ARROWS: dict[str, str] = {
     "budget": "errors _engine",
     "errors": "_engine",
     "interpreter": "",
+    "shipped": "",
     "_engine": "",
 }
 # The same for the folders of engine/core/src.

@@ -16,6 +16,7 @@ import pytest
 from dbdyno import __main__, __version__, _engine
 from dbdyno.cli import app, flow
 from dbdyno.errors import GateError, ServerError
+from dbdyno.plan.plan import Plan
 from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.store.store import Store
@@ -94,9 +95,22 @@ def test_version_names_both_halves(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_workloads_are_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run("workload", "list", capsys=capsys)
-    assert (status, err) == (0, "")
+    status, out, _ = run("workload", "list", capsys=capsys)
+    assert status == 0
     assert "oltp_read_write" in out.splitlines()
+
+
+def test_the_demonstration_is_a_comparison(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Plan] = []
+    monkeypatch.setattr(flow, "begin", lambda plan, *rest: begun.append(plan))
+    status, _, err = run("demo", capsys=capsys)
+    assert (status, err) == (0, f"dbdyno compare {' '.join(app.DEMO)}\n")
+    (plan,) = begun
+    assert [system.reference for system in plan.systems] == ["mysql:5.7.22", "mysql:8.0.15"]
+    assert [workload.name for workload in plan.workloads] == ["oltp_read_only", "oltp_write_only"]
+    assert (plan.load.threads, plan.dataset.rows, plan.design.time_s) == ((8,), 50_000, 300)
 
 
 def test_servers_are_listed_in_columns_and_by_reference(

@@ -243,10 +243,12 @@ def test_a_file_too_large_or_not_text_or_not_there(tmp_path):
     large, binary = tmp_path / "large.yaml", tmp_path / "binary.yaml"
     large.write_text(LEAST + "#" * file.BYTES_MAX)
     binary.write_bytes(b"title: \xff")
+    ours = ", ".join(path.name for path in sorted((ROOT / "plans").iterdir()))
     for path, message in (
         (large, "file: is larger than 1000000 bytes"),
         (binary, "file: is not UTF-8: byte 7 cannot be read"),
-        (tmp_path / "none.yaml", f"{GONE}; `dbdyno compare` needs no plan file"),
+        (tmp_path / "none.yaml", f"{GONE}; `dbdyno compare` needs no plan file; dbdyno has {ours}"),
+        (tmp_path / "version.yaml", f"{GONE}; did you mean versions.yaml?"),
         (tmp_path / "larg.yml", f"{GONE}; did you mean {large}?"),
         (tmp_path, "file: cannot be read: Is a directory"),
     ):

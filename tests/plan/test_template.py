@@ -363,7 +363,8 @@ def test_a_file_that_is_no_text_of_a_workload_says_why(tmp_path: Path) -> None:
     (tmp_path / "binary.lua").write_bytes(b"\xff")
     (tmp_path / "long.lua").write_text("-" * (SCRIPT_LENGTH_MAX + 1))
     for name, said in {
-        "none.lua": f"{GONE}; it was looked for in {tmp_path}",
+        "none.lua": f"{GONE}; it was looked for in {tmp_path}; dbdyno has queue.yaml, shop.yaml,",
+        "yscb.lua": f"{GONE}; did you mean ycsb.lua?",
         "binry.lua": f"{GONE}; did you mean {tmp_path / 'binary.lua'}?",
         "oltp_read_only.lua": f"{GONE}; oltp_read_only is built in: leave .lua out",
         "binary.lua": "cannot be read: 'utf-8' codec",

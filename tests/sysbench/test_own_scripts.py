@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from dbdyno.plan.template import lua, read
-from support.source import ROOT
+from support.source import LAB, ROOT
 from support.sysbench import Shell
 
 CHECKED = f"""
@@ -147,3 +147,11 @@ def test_ycsb_d_reads_rows_that_exist_the_newest_most(shell: Shell) -> None:
     for rank in (1, 2):
         expected = reads.total() / rank**0.99 / zeta
         assert reads[rank - 1] == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("typed", ["tpcc.lua", "workloads/tpcc.lua"])
+def test_a_script_of_dbdyno_is_found_in_a_folder_without_it(shell: Shell, typed: str) -> None:
+    ended = shell(f"{typed} help")
+    assert ended.returncode == 0, ended
+    assert "--warehouses" in ended.stdout
+    assert f"{typed} is not there: {LAB}/workloads/tpcc.lua" in ended.stderr

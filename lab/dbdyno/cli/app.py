@@ -37,6 +37,7 @@ class Command(NamedTuple):
 
 SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
     "Measure": {
+        "demo": Command("app:demo", "Compare MySQL 5.7.22 with 8.0.15 in about five minutes."),
         "compare": Command(
             "measure:compare", "Measure two or more servers and judge which is faster."
         ),
@@ -165,6 +166,22 @@ class Commands(TyperGroup):
         """Writes the list of commands."""
         rows = [(at, name, one.summary) for at, of in SECTIONS.items() for name, one in of.items()]
         write_sections(formatter, rows)
+
+
+DEMO: Final = (
+    *("mysql:5.7.22", "mysql:8.0.15", "--workload", "oltp_read_only"),
+    *("--workload", "oltp_write_only", "--threads", "8", "--tables", "4"),
+    *("--table-size", "50000", "--time", "5m"),
+)
+"""Arguments of `dbdyno compare` in the demonstration."""
+
+
+def demo(context: typer.Context) -> None:
+    """Compare MySQL 5.7.22 with 8.0.15 in about five minutes."""
+    sys.stderr.write(f"dbdyno compare {' '.join(DEMO)}\n")
+    command = loaded("compare")
+    with command.make_context("compare", list(DEMO), parent=context) as inner:
+        command.invoke(inner)
 
 
 def sysbench(context: typer.Context) -> None:

@@ -304,7 +304,10 @@ ReportFolder = Annotated[
 
 # `dbdyno run` and `dbdyno plan`.
 
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="Plan file (YAML).")]
+PlanFile = Annotated[
+    Path,
+    typer.Argument(metavar="PLAN.yaml", help="Plan file (YAML), or a name of dbdyno plan list."),
+]
 Scale = Annotated[
     str,
     typer.Option(

@@ -1,7 +1,8 @@
 """`dbdyno plan`: the content of a plan file, before any download or start.
 
 `show` foretells `run`: each fact of the plan, time and disk, impossible cells with reasons, and
-the differences detectable with the plan's blocks. `schema` prints the JSON schema for editors.
+the differences detectable with the plan's blocks. `list` names dbdyno's own plans, `schema` prints
+the JSON schema for editors.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from typing import Final
 import typer
 from pydantic import ValidationError
 
+from dbdyno import shipped
 from dbdyno.cli import options
+from dbdyno.cli.progress import note
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.experiment.data.disk import bytes_expected
 from dbdyno.experiment.engine import spec
@@ -86,6 +89,13 @@ def show(
     sys.stdout.write("\n".join(map(printable, lines)))  # the plan may be a stranger's
 
 
+@plan_app.command("list")
+def list_shipped() -> None:
+    """List dbdyno's own plans."""
+    sys.stdout.write("".join(f"{name}\n" for name in shipped.names(shipped.PLANS)))
+    note(f"the files are in {shipped.folder_of(shipped.PLANS)}")
+
+
 @plan_app.command("schema")
 def schema() -> None:
     """Print the JSON schema of plan files, for editors."""
@@ -98,11 +108,12 @@ def schema() -> None:
 
 
 def read_file(path: Path, scale: str, time: str | None) -> Plan:
-    """Read a plan file in a scale, with the command line's budget in place of its own.
+    """Read a plan file, or dbdyno's plan of this name, with the command line's scale and budget.
 
     Raises:
         PlanError: all mistakes of the file; UsageError: the budget is no time.
     """
+    path = Path(shipped.path_of(str(path), shipped.PLANS))
     plan = file.read(path, check, scale)
     if time is None:
         return plan

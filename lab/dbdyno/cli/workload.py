@@ -1,4 +1,4 @@
-"""`dbdyno workload`: the built-in ones; a template is checked, and ten of its events are tried."""
+"""`dbdyno workload`: lists dbdyno's own, checks a template, and tries ten of its events."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from dbdyno import _engine
+from dbdyno import _engine, shipped
 from dbdyno.cli import options
-from dbdyno.cli.progress import noted
+from dbdyno.cli.progress import note, noted
 from dbdyno.errors import LoadError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.files import temporary_folder
@@ -31,8 +31,11 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="Template file (YAML)
 
 @app.command("list")
 def list_built_in() -> None:
-    """List the built-in workloads."""
-    sys.stdout.write("".join(f"{name}\n" for name in known_workloads()))
+    """List built-in workloads, and dbdyno's templates and scripts."""
+    ours = shipped.names(shipped.WORKLOADS)
+    sys.stdout.write("".join(f"{name}\n" for name in (*known_workloads(), *ours)))
+    sys.stdout.flush()  # a full disk is told alone
+    note(f"the files are in {shipped.folder_of(shipped.WORKLOADS)}")
 
 
 @app.command()
@@ -76,7 +79,8 @@ def _cleared(script: str, server: Server) -> Iterator[None]:
 
 
 def _read(file: Path) -> Template:
-    return read(text_of(file), str(file))
+    path = Path(shipped.path_of(str(file), shipped.WORKLOADS))
+    return read(text_of(path), str(file))
 
 
 def _summary(template: Template) -> str:

@@ -38,6 +38,7 @@ from typing import Final
 
 from pydantic import BaseModel, ValidationError
 
+from dbdyno import shipped
 from dbdyno.budget import content, within
 from dbdyno.errors import PlanError, PlanMistake
 from dbdyno.plan.document import SCALES, Document, parse, scaled, take_scales
@@ -187,7 +188,8 @@ def _text(path: Path) -> str:
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
         if isinstance(error, FileNotFoundError):
-            tip = file_meant(path, "*.y*ml", "`dbdyno compare` needs no plan file")
+            otherwise = "`dbdyno compare` needs no plan file"
+            tip = file_meant(path, "*.y*ml", otherwise, shipped.PLANS)
             message = f"{message}; {tip}"
         raise PlanError(str(path), [PlanMistake("file", message)]) from error
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from dbdyno import shipped
 from dbdyno.errors import PlanMistake, UsageError
 from dbdyno.plan.document import SCALES, Document, Path, place
 from dbdyno.plan.fleet import ROLE_PATTERN
@@ -143,8 +144,11 @@ def workload_message(name: str) -> str | None:
     """Message for a workload that is not built in or not compared; else None."""
     if name in NOT_COMPARED:
         return NOT_COMPARED[name]
-    known = known_workloads()
-    return None if name in known else f"there is no workload {name!r}{nearest(name, known)}"
+    built_in = known_workloads()
+    if name in built_in:
+        return None
+    known = [*built_in, *shipped.names(shipped.WORKLOADS)]
+    return f"there is no workload {name!r}{nearest(name, known)}"
 
 
 def nearest(name: str, names: Collection[str]) -> str:
@@ -169,16 +173,19 @@ def most_alike(typed: str, names: Collection[str]) -> str:
     return next(iter(get_close_matches(typed, meant, n=1, cutoff=0.6)), "")
 
 
-def file_meant(path: FilePath, pattern: str, otherwise: str) -> str:
-    """Hint for a missing file: the file beside it with the most similar name.
+def file_meant(path: FilePath, pattern: str, otherwise: str, kind: str) -> str:
+    """Hint for a missing file: the file with the most similar name, beside it or dbdyno's own.
 
     Args:
         pattern: glob of the files to choose from.
-        otherwise: the hint if no name is similar.
+        otherwise: the hint if no name is similar, followed by the names of dbdyno's files.
+        kind: of dbdyno's files: `shipped.PLANS` or `shipped.WORKLOADS`.
     """
-    there = {one.stem: one for one in path.parent.glob(pattern)}
+    ours = shipped.names(kind)
+    files = [name for name in map(FilePath, ours) if name.match(pattern)]
+    there = {file.stem: file for file in (*files, *path.parent.glob(pattern))}
     near = most_alike(path.stem, there)
-    return f"did you mean {there[near]}?" if near else otherwise
+    return f"did you mean {there[near]}?" if near else f"{otherwise}; dbdyno has {', '.join(ours)}"
 
 
 def _path_in(document: Document, details: ErrorDetails, whole: type[BaseModel]) -> Path:

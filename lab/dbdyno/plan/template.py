@@ -32,6 +32,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from dbdyno import shipped
 from dbdyno.budget import content, within
 from dbdyno.errors import PlanError, PlanMistake, UsageError
 from dbdyno.measurement.parts import FiniteNoun
@@ -551,7 +552,8 @@ def text_of(path: FilePath) -> str:
 def _in_its_place(path: FilePath) -> str:
     if path.stem in known_workloads():
         return f"{path.stem} is built in: leave {path.suffix} out"
-    return file_meant(path, f"*{path.suffix}", f"it was looked for in {path.parent.absolute()}")
+    otherwise = f"it was looked for in {path.parent.absolute()}"
+    return file_meant(path, f"*{path.suffix}", otherwise, shipped.WORKLOADS)
 
 
 def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
@@ -559,7 +561,7 @@ def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
 
     Args:
         workload: as typed; its name becomes the file's. A workload with a text is left alone.
-        folder: where a relative path begins.
+        folder: where a relative path begins; a missing file is looked up among dbdyno's own.
 
     Returns:
         A message if the text cannot be taken; else None.
@@ -567,7 +569,7 @@ def take_script(workload: dict[str, Any], folder: FilePath) -> str | None:
     name = workload.get("name")
     if not isinstance(name, str) or not is_script(name) or "script" in workload:
         return None
-    path = folder / name
+    path = FilePath(shipped.path_of(name, shipped.WORKLOADS, str(folder)))
     try:
         text = text_of(path)
         if name.endswith(TEMPLATE_SUFFIXES):

@@ -153,6 +153,8 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
         typed = original
     ours = _engine.workloads()
     path = file_of_test(typed)
+    if path and path != typed and typed.endswith(".lua"):
+        line.notes.append(f"{typed} is not there: {path}, which comes with dbdyno, is run")
     is_own = path is not None and not is_name_of_test(typed, ours)
     changed = None if is_own else changed_file(typed, path, ours)
     script = _script(typed, path) if is_own or changed else None

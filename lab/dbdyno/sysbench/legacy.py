@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from dbdyno import _engine
+from dbdyno import _engine, shipped
 from dbdyno.sysbench.options.command_line import V1_1
 from dbdyno.sysbench.options.table import (
     LEGACY,
@@ -259,8 +259,10 @@ def _paths(variable: str, names: Sequence[str], own: Sequence[str], kind: str) -
 
 
 def file_of_test(typed: str) -> str | None:
-    """The file run by sysbench for a test's name: the path itself, or a module."""
-    return typed if _is_there(typed) else _module(typed, search_path())
+    """The file run for a test's name: the path itself, a module as in sysbench, or a script of
+    dbdyno's own."""
+    path = shipped.path_of(typed, shipped.WORKLOADS) if typed.endswith(".lua") else typed
+    return path if _is_there(path) else _module(typed, search_path())
 
 
 def _module(name: str, path: str) -> str | None:

@@ -158,3 +158,17 @@ class VoidError(GateError):
     """The condition cannot be checked: the measurement is void."""
 
     exit_status = 4
+
+
+def not_installed(subject: str, extra: str, found: object) -> UsageError:
+    """Error for work with a missing package of an extra.
+
+    Args:
+        subject: the work and its package: "Parquet files take polars".
+    """
+    return UsageError(
+        f"{subject}, which is not installed here",
+        wanted=f"dbdyno with its extra `{extra}`",
+        found=str(found),
+        hint=f"pip install 'dbdyno[{extra}]'",
+    )

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dbdyno.language.catalogues import Language
+from dbdyno.report.formats import html
 from dbdyno.report.story import story_of
 from dbdyno.report.write import Written, write
 from support.axe import CONTRAST, RULES, violations
@@ -275,6 +276,22 @@ def test_without_scripts_the_page_is_whole(browser: Browser, written: Written) -
     assert all(one.is_visible() for one in page.locator(".still svg.chart").all())
     assert not any(one.is_visible() for one in page.locator("button").all())
     context.close()
+
+
+def test_without_pictures_the_browser_draws_every_chart_and_prints_it(
+    page: Page, tmp_path: Path
+) -> None:
+    made = whole()
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
+    file = tmp_path / "report.html"
+    file.write_text(html.render(story, []), encoding="utf-8")
+    page.goto(file.as_uri())
+    for figure in page.locator("figure[data-name]").all():
+        expect(figure).to_have_attribute("data-state", "light")
+    page.emulate_media(media="print")
+    low = "all => all.filter(one => one.offsetHeight < 50).length"
+    charts = page.locator(".moving")
+    assert (charts.count(), charts.evaluate_all(low)) == (len(story.figures), 0)
 
 
 def test_the_chinese_page_is_chinese_in_its_charts_too(pages: dict[Language, Shared]) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import StoreError
+from dbdyno.report.charts import drawing
+from dbdyno.report.formats import html
 from dbdyno.report.write import write
 from support import making
 from support.made_run import run
@@ -55,3 +57,18 @@ def test_a_folder_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written") as caught:
         write(blocked, empty.plan, [], empty.judgement, empty.facts)
     assert caught.value.hint is not None
+
+
+def test_without_vl_convert_only_the_page_in_a_browser_has_charts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "can_draw", lambda: False)
+    monkeypatch.setattr(html, "program", lambda: "program")
+    alone = run(making.plan(systems=(making.A,)), [making.measurement()])
+    written = write(tmp_path, alone.plan, alone.measurements, alone.judgement, alone.facts)
+    assert written.charts == ()
+    assert not (tmp_path / "charts").exists()
+    assert written.html.read_text().count("<figure ") == 6
+    text = written.markdown.read_text()
+    assert text.count("pip install 'dbdyno[charts]'") == 1
+    assert "![" not in text

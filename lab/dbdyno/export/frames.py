@@ -6,18 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dbdyno.errors import UsageError
+from dbdyno.errors import not_installed
 from dbdyno.export.tables import Kind, Part, TableDefinition
 
 try:
     import polars
 except ImportError as error:
-    raise UsageError(
-        "frames and Parquet files take polars, which is not installed here",
-        wanted="dbdyno with its extra `export`",
-        found=str(error),
-        hint="pip install 'dbdyno[export]'; --csv needs no extra",
-    ) from error
+    raise not_installed("data frames and Parquet files take polars", "export", error) from error
 
 TYPES: Final = {
     Kind.TEXT: polars.String,

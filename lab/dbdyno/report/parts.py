@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from dbdyno.language.catalogues import Language, said_in
-from dbdyno.language.words import Text, name
+from dbdyno.language.words import Text, name, say
 
 
 @dataclass(frozen=True)
@@ -243,3 +243,27 @@ def _kept(value: Any) -> Any:  # noqa: ANN401 - any part of a report
         case Entry():
             return replace(value, kind=value.look)
     return value
+
+
+NO_CHARTS: Final = say(
+    "Charts are left out here. To add them, type `pip install 'dbdyno[charts]'`, then write the"
+    " report again."
+)
+
+
+def without_charts(story: Story, language: Language) -> Story:
+    """The story with a line on how to get charts in place of the first, and without the others."""
+    first = next(iter(story.figures), None)
+
+    def bare(section: Section) -> Section:
+        parts: list[Part] = []
+        for part in section.parts:
+            if isinstance(part, Section):
+                parts.append(bare(part))
+            elif part is first:
+                parts.append(Paragraph(line(NO_CHARTS, language)))
+            elif not isinstance(part, Figure):
+                parts.append(part)
+        return replace(section, parts=tuple(parts))
+
+    return replace(story, sections=tuple(map(bare, story.sections)))

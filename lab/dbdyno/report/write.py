@@ -21,9 +21,9 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.plan import Plan
 from dbdyno.report import document as report_document
-from dbdyno.report.charts.drawing import Drawing, draw
+from dbdyno.report.charts.drawing import Drawing, draw_all
 from dbdyno.report.formats import html, markdown
-from dbdyno.report.parts import translated
+from dbdyno.report.parts import translated, without_charts
 from dbdyno.report.story import story_of
 
 
@@ -32,7 +32,7 @@ class Written:
     """The files of a report.
 
     Attributes:
-        charts: for each chart its SVG, then its PNG.
+        charts: for each chart its SVG, then its PNG; empty without vl-convert.
     """
 
     html: Path
@@ -61,13 +61,14 @@ def write(
         StoreError: the folder cannot be written.
     """
     story = translated(story_of(plan, measurements, judgement, run), language)
-    drawings = [draw(figure) for figure in story.figures]
+    drawings = draw_all(story.figures)
+    page = markdown.render(story if drawings else without_charts(story, language), language)
     document = report_document.text(report_document.document(plan, measurements, judgement, run))
     try:
         return Written(
             charts=tuple(path for drawing in drawings for path in _charts(folder, drawing)),
             json=_whole(folder / "report.json", document.encode()),
-            markdown=_whole(folder / "report.md", markdown.render(story, language).encode()),
+            markdown=_whole(folder / "report.md", page.encode()),
             html=_whole(
                 folder / "report.html", html.render(story, drawings, language=language).encode()
             ),

@@ -27,7 +27,7 @@ from starlette.routing import Route
 from dbdyno.errors import StoreError
 from dbdyno.language.catalogues import Language, said_in
 from dbdyno.language.words import Said, Text, say
-from dbdyno.report.charts.drawing import draw
+from dbdyno.report.charts.drawing import draw_all
 from dbdyno.report.charts.vega import COLOURS
 from dbdyno.report.formats import html
 from dbdyno.report.numbers import NONE
@@ -220,7 +220,7 @@ class Pages:
         run = self._runs.judged(run_id)
         story = story_of(run.plan, run.measurements, run.judgement, run.facts)
         story = translated(story, self._language)
-        drawings = [draw(figure) for figure in story.figures]
+        drawings = draw_all(story.figures)
         return html.render(story, drawings, language=self._language, home="/").encode()
 
     def _concluded(self, run_id: str) -> Text:

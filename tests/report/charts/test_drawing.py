@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import pytest
 import vl_convert
 
+from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language, catalogue
 from dbdyno.report.charts.drawing import CHINESE, FONTS, Drawing, draw
 from dbdyno.report.charts.vega import THEME
@@ -28,6 +29,13 @@ def drawing() -> Drawing:
 def test_a_figure_becomes_svg_and_png(drawing: Drawing) -> None:
     assert drawing.png.startswith(b"\x89PNG\r\n\x1a\n")
     assert ElementTree.fromstring(drawing.svg).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_without_vl_convert_a_chart_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbdyno.report.charts.drawing.can_draw", lambda: False)
+    with pytest.raises(UsageError, match="takes vl-convert, which is not installed") as caught:
+        draw(Figure("n", "t", "d", {}, ""))
+    assert caught.value.hint == "pip install 'dbdyno[charts]'"
 
 
 def test_inline_it_has_a_text_alternative_and_names_no_address(drawing: Drawing) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -213,3 +214,42 @@ def test_the_programs_can_stand_in_a_page() -> None:
         assert "dbdynoEmbed" in script
         ends = ("</script", "<!--", "\r", "\0")
         assert [end for end in ends if end in script.lower()] == []
+
+
+# Charts without vl-convert: drawn by the browser alone, or named as missing.
+
+
+def test_without_pictures_charts_are_left_to_the_browser(
+    made: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "program", lambda: "window.dbdynoEmbed = 1;")
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
+    text = html.render(story, [])
+    page = Page(text)
+    names = [figure.name for figure in story.figures]
+    assert [attrs["data-name"] for tag, attrs in page.tags if tag == "figure"] == names
+    assert sum(tag == "noscript" for tag, _ in page.tags) == len(names) > 4
+    assert "<script>window.dbdynoEmbed = 1;</script>" in text
+    assert 'class="still"' not in text
+
+
+def test_without_pictures_and_program_the_page_says_how_to_get_charts(
+    made: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "program", str)
+    story = story_of(made.plan, made.measurements, made.judgement, made.facts)
+    page = Page(html.render(story, [], language=Language.ZH))
+    hints = [words for _, words in page.texts if "pip install 'dbdyno[charts]'" in words]
+    assert len(hints) == 1
+    assert hints[0].startswith("此处没有图表")
+    assert "figure" not in {tag for tag, _ in page.tags}
+
+
+def test_the_program_is_the_wheels_or_vl_converts_or_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "can_draw", lambda: False)
+    assert html.program.__wrapped__() == ""
+    (tmp_path / "vega.js").write_text("program")
+    monkeypatch.setattr(html, "PROGRAM", tmp_path / "vega.js")
+    assert html.program.__wrapped__() == "program"

@@ -1,8 +1,8 @@
 """A story as a self-contained HTML file: no outside picture, font or address.
 
 Charts stand in it twice: as SVG for print and readers without scripts, and as its specification
-with Vega for interaction. The template escapes every text; only SVG of `charts/drawing.py` is taken
-as it is.
+with Vega for interaction. Without vl-convert there is no SVG, and Vega alone draws them. The
+template escapes every text; only SVG of `charts/drawing.py` is taken as it is.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from markupsafe import Markup
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import CLAUSE, Said, say
 from dbdyno.report.charts import converter
-from dbdyno.report.charts.drawing import VEGA_LITE, Drawing
+from dbdyno.report.charts.drawing import VEGA_LITE, Drawing, can_draw
 from dbdyno.report.document import finite
 from dbdyno.report.formats import markdown
 from dbdyno.report.formats.font import carried
-from dbdyno.report.parts import Figure, Story, Table, line
+from dbdyno.report.parts import Figure, Story, Table, line, without_charts
 
 SIZE: Final = "\ue000"
 """Stands for the page's own size until it is known."""
@@ -62,12 +62,14 @@ def render(
     """The whole report as a page.
 
     Args:
-        drawings: a drawing for each figure of the story.
+        drawings: a drawing for each figure of the story, or no drawing.
         language: the story's, for the page's own words.
         home: address of the parent page; None without a parent.
     """
     charts = {drawing.figure.name: Markup(drawing.inline) for drawing in drawings}  # noqa: S704
-    scripts = [program(), page_script()] if charts else [page_script()]
+    if not charts and story.figures and not program():
+        story = without_charts(story, language)
+    scripts = [program(), page_script()] if story.figures else [page_script()]
     rendered = _template(language).render(
         story=story,
         charts=charts,
@@ -115,11 +117,14 @@ def _unbroken(value: object) -> object:
     return value
 
 
-# Interactive charts. Vega comes from the converter that draws the SVG and PNG, so that page and
-# pictures have one version. It is inlined; the content security policy allows exactly these
-# scripts, by their digests, no eval and no connection, so chart expressions are interpreted.
+# Interactive charts. Vega comes from vl-convert, which draws the SVG and PNG too, so that page and
+# pictures have one version; a wheel has it as a file. It is inlined; the content security policy
+# allows exactly these scripts, by their digests, no eval and no connection, so chart expressions
+# are interpreted.
 
 TEMPLATES: Final = Path(__file__).parents[1] / "templates"
+PROGRAM: Final = TEMPLATES / "vega.js"
+"""The chart program of a wheel, which `make release` writes; no file of a clone."""
 EXPORT: Final = "window.dbdynoEmbed = vegaEmbed;"
 """The name under which a page's own script finds the program."""
 DARK: Final = {
@@ -140,8 +145,13 @@ DARK: Final = {
 
 @cache
 def program() -> str:
-    """The chart program as JavaScript text; made once a process, it takes about two seconds."""
-    return converter.bundle(EXPORT, VEGA_LITE)
+    """The chart program as JavaScript text: a wheel's file, or made in two seconds.
+
+    It is empty where both the file and vl-convert are missing.
+    """
+    if PROGRAM.is_file():
+        return PROGRAM.read_text(encoding="utf-8")
+    return converter.bundle(EXPORT, VEGA_LITE) if can_draw() else ""
 
 
 @cache

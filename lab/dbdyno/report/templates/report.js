@@ -106,13 +106,16 @@
     link.click();
   };
 
-  // A chart is drawn when it comes near, and again in other colours. One drawing of a chart follows the other: of two at
-  // once the older could end last and leave its colours.
+  // A chart is drawn when it comes near, or at once where it has no picture to be printed, and again in other colours.
+  // One drawing of a chart follows the other: of two at once the older could end last and leave its colours.
+  const drawNext = (figure) => {
+    const before = drawings.get(figure) ?? Promise.resolve();
+    drawings.set(figure, before.then(() => draw(figure)).catch(() => { figure.dataset.state = "still"; }));
+  };
   const drawNear = (entries, observer) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       observer.unobserve(target);
-      const before = drawings.get(target) ?? Promise.resolve();
-      drawings.set(target, before.then(() => draw(target)).catch(() => { target.dataset.state = "still"; }));
+      drawNext(target);
     }
   };
   const near = new IntersectionObserver(drawNear, { rootMargin: "300px" });
@@ -120,7 +123,8 @@
   const begin = () => {
     listeners.push(() => { for (const figure of drawings.keys()) near.observe(figure); });
     for (const figure of document.querySelectorAll("figure[data-name]")) {
-      near.observe(figure);
+      if (narrow.matches || figure.querySelector(".still")) near.observe(figure);
+      else drawNext(figure);
       for (const button of figure.querySelectorAll("button[data-kind]")) {
         button.addEventListener("click", () => save(figure, button.dataset.kind));
       }

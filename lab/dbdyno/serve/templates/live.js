@@ -52,7 +52,7 @@
 
   let asked = false;
   const redraw = () => {
-    if (asked || rows.length === 0) return;
+    if (asked || rows.length === 0 || !window.dbdynoEmbed) return; // the program may be missing here
     asked = true;
     requestAnimationFrame(async () => {
       const view = await drawn();

@@ -44,9 +44,7 @@ setup: $(ENGINE) ## what is missing, .venv, the engine
 	@$(PY) -m compileall -q lab # where Python may not write bytecode, each start would compile anew
 
 demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five minutes
-	$(VENV)/bin/dbdyno compare mysql:5.7.22 mysql:8.0.15 \
-		--workload oltp_read_only --workload oltp_write_only --threads 8 \
-		--tables 4 --table-size 50000 --time 5m
+	$(VENV)/bin/dbdyno demo
 
 test: requirements-of-tests ## set-up, then every test; a failure hides no later one
 	@$(MAKE) --no-print-directory --jobs=2 packages-of-tests crates-of-tests # pip beside cargo
@@ -96,14 +94,14 @@ lock: ## choose the newest packages that pyproject.toml allows, and note their d
 	test -x target/lock/bin/uv || $(PYTHON) -m venv target/lock
 	target/lock/bin/pip install --quiet --disable-pip-version-check uv
 	$(call locked,requirements-of-tests,the tests,pyproject.toml --extra dev)
-	$(call locked,requirements,set-up,pyproject.toml --extra build --constraint tools/requirements-of-tests.txt)
+	$(call locked,requirements,set-up,pyproject.toml --extra build --extra charts --constraint tools/requirements-of-tests.txt)
 	$(call locked,requirements-of-site,the site,--group site)
 
-release: setup ## the wheel, built twice and compared, with its lists of parts, in target/release-files
+release: setup ## wheels for x86-64 and ARM64, built twice and compared, with lists of parts, in target/release-files
 	test -x $(DENY) || cargo install --quiet --locked --root target/lock cargo-deny@0.20.2
 	$(DENY) --all-features --offline check licenses bans sources
-	test -x target/lock/bin/cyclonedx-py || { $(PYTHON) -m venv target/lock && \
-		target/lock/bin/pip install --quiet --disable-pip-version-check uv cyclonedx-bom; }
+	target/lock/bin/python -c 'import cyclonedx_py, ziglang' 2>/dev/null || { $(PYTHON) -m venv target/lock && \
+		target/lock/bin/pip install --quiet --disable-pip-version-check uv cyclonedx-bom ziglang==0.17.0; }
 	$(PY) tools/release.py target/release-files
 
 requirements:

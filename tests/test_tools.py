@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from tests.conftest import LONGEST_FIRST
-from tools import stages
+from tools import release, stages
 
 from dbdyno.servers import process
 from support.source import ROOT
@@ -131,7 +131,8 @@ def test_what_is_installed_is_what_the_project_asks_for_with_digests() -> None:
     own, *others = extras.pop("dev")[len(project["dependencies"]) :]
     assert Requirement(own).extras == extras.keys()
     of_tests = [*others, *(text for packages in extras.values() for text in packages)]
-    asked_in = {"requirements.txt": extras["build"], "requirements-of-tests.txt": of_tests}
+    of_set_up = extras["build"] + extras["charts"]
+    asked_in = {"requirements.txt": of_set_up, "requirements-of-tests.txt": of_tests}
     asked_in["requirements-of-site.txt"] = document["dependency-groups"]["site"]
     locked = {}
     for name, asked in asked_in.items():
@@ -143,6 +144,20 @@ def test_what_is_installed_is_what_the_project_asks_for_with_digests() -> None:
         for one in map(Requirement, asked):
             assert one.specifier.contains(versions[one.name.lower().replace(".", "-")]), one
     assert locked["requirements.txt"] < locked["requirements-of-tests.txt"]
+
+
+def test_a_release_names_every_tool_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(release, "can_draw", lambda: False)
+    monkeypatch.setattr(release, "TOOLS", tmp_path)
+    monkeypatch.setattr(release, "_said", lambda *_: str(tmp_path / "gone").encode())
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert release.main(tmp_path / "out") == 1
+    told = capsys.readouterr().err.splitlines()[1:]
+    tools = ["vl-convert", "zig", "make", "cc", "git"]
+    tools += [f"Rust's library for {target}" for target in release.TARGETS]
+    assert [line.strip().partition(":")[0] for line in told] == tools
 
 
 def test_every_stage_of_the_tests_runs_whatever_failed_before(

@@ -1,12 +1,16 @@
-"""Builds the wheel twice, holds both against each other, and writes it with its lists of parts.
+"""Builds each wheel twice, holds both against each other, and writes it with its lists of parts.
 
 usage: python tools/release.py FOLDER        as `make release` does
 
-The folder gets the wheel, ``dbdyno-python.cdx.json`` (CycloneDX: every Python package that the
-wheel asks for, with version and digests; the Rust crates' list is in the wheel itself) and
-``SHA256SUMS``. A time or an order that got into the wheel shows, as would a path of the builder's:
-the wheel holds one, the same for everybody (`PLACE`).
-The exit status is 1 if they differ, and the members that do are named.
+The folder gets a wheel for each machine of `TARGETS`, ``dbdyno-python.cdx.json`` (CycloneDX: every
+Python package that the wheels ask for, with version and digests; the Rust crates' list is in the
+wheel itself) and ``SHA256SUMS``. zig compiles and links for an old glibc, so a wheel runs on Linux
+with a glibc of 2018 or newer. Each wheel has the program that draws charts in a browser, which
+vl-convert makes.
+A time or an order that got into a wheel shows, as would a path of the builder's: the wheel holds
+one, the same for everybody (`PLACE`).
+The exit status is 1 if two builds differ, and the members that do are named; or if a tool is
+missing.
 """
 
 from __future__ import annotations
@@ -20,22 +24,34 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from dbdyno.report.charts.drawing import can_draw
+from dbdyno.report.formats import html
+
 ROOT = Path(__file__).parents[1]
 LOCKED = ROOT / "tools" / "requirements-of-tests.txt"
 TOOLS = ROOT / "target" / "lock" / "bin"
 PLACE = Path(tempfile.gettempdir()) / "dbdyno-build"
 PYTHON_PARTS = "dbdyno-python.cdx.json"
+TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
+GLIBC = "manylinux_2_28"
+"""The platform tag of the oldest glibc on which the wheels run."""
 
 
 def main(folder: Path) -> int:
-    """Makes the release; 0 if both builds are the same bytes."""
+    """Makes the release; 0 if both builds of each wheel are the same bytes."""
+    if lacking := missing():
+        lines = ["a release needs what this machine lacks:", *lacking]
+        sys.stderr.write("\n  ".join(lines) + "\n")
+        return 1
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     list_python_parts(folder / PYTHON_PARTS)
-    with tempfile.TemporaryDirectory() as kept:
-        wheels = [build(Path(kept) / name) for name in ("first", "second")]
-        differ = differing(*wheels)
-        shutil.copy(wheels[0], folder)
+    differ = []
+    for target in TARGETS:
+        with tempfile.TemporaryDirectory() as kept:
+            wheels = [build(Path(kept) / name, target) for name in ("first", "second")]
+            differ += differing(*wheels)
+            shutil.copy(wheels[0], folder)
     made = sorted(path for path in folder.iterdir() if path.is_file())
     sums = "".join(f"{sha256(path)}  {path.name}\n" for path in made)
     (folder / "SHA256SUMS").write_text(sums)
@@ -45,8 +61,32 @@ def main(folder: Path) -> int:
     return int(bool(differ))
 
 
-def build(out: Path) -> Path:
-    """A wheel of the commit in `out`, from a copy of its files.
+def missing() -> list[str]:
+    """Tools that this machine lacks, each with the command that installs it."""
+    lacking = [] if can_draw() else ["vl-convert: make setup"]
+    if not _works(TOOLS / "python", "-m", "ziglang", "version"):
+        lacking.append(f"zig: {TOOLS / 'pip'} install ziglang")
+    lacking += [
+        f"{tool}: apt-get install {package}"
+        for tool, package in (("make", "make"), ("cc", "gcc libc6-dev"), ("git", "git"))
+        if shutil.which(tool) is None
+    ]
+    for target in TARGETS:
+        libraries = _said("rustc", "--print", "target-libdir", "--target", target).decode().strip()
+        if not Path(libraries).is_dir():
+            lacking.append(f"Rust's library for {target}: rustup target add {target}")
+    return lacking
+
+
+def _works(*command: str | Path) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def build(out: Path, target: str) -> Path:
+    """A wheel of the commit for a target, in `out`, from a copy of the commit's files.
 
     That lies at `PLACE`, as the list of crates names the folder; nothing else of the wheel does.
 
@@ -55,15 +95,17 @@ def build(out: Path) -> Path:
     """
     PLACE.mkdir(mode=0o700)
     try:
-        return _built(PLACE / "source", out)
+        return _built(PLACE / "source", out, target)
     finally:
         shutil.rmtree(PLACE)
 
 
-def _built(source: Path, out: Path) -> Path:
+def _built(source: Path, out: Path, target: str) -> Path:
     source.mkdir()
     archive = _said("git", "archive", "HEAD")
     subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
+    program = source / "lab" / "dbdyno" / "report" / "templates" / html.PROGRAM.name
+    program.write_text(html.program(), encoding="utf-8")
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     moved = {source: "dbdyno", cargo: "cargo", PLACE: "build"}
     environment = {
@@ -72,8 +114,12 @@ def _built(source: Path, out: Path) -> Path:
         "CARGO_TARGET_DIR": str(PLACE / "target"),
         "RUSTFLAGS": " ".join(f"--remap-path-prefix={old}={new}" for old, new in moved.items()),
         "CFLAGS": " ".join(f"-ffile-prefix-map={old}={new}" for old, new in moved.items()),
+        "CARGO_ZIGBUILD_PYTHON_PATH": str(TOOLS / "python"),
+        "CARGO_ZIGBUILD_CACHE_DIR": str(PLACE / "zigbuild"),
+        "ZIG_GLOBAL_CACHE_DIR": str(PLACE / "zig"),
     }
-    command = [Path(sys.executable).parent / "maturin", "build", "--release", "--locked"]
+    command = [Path(sys.executable).parent / "maturin", "build", "--release", "--locked", "--zig"]
+    command += ["--target", target, "--compatibility", GLIBC]
     subprocess.run([*command, "--out", out], cwd=source, env=environment, check=True)
     (wheel,) = out.glob("*.whl")
     return wheel
@@ -99,11 +145,10 @@ def _member(wheel: zipfile.ZipFile, name: str) -> bytes | None:
 
 
 def list_python_parts(path: Path) -> None:
-    """Writes the list of the packages that the wheel asks for, at the locked versions."""
-    compile_ = [TOOLS / "uv", "pip", "compile", "pyproject.toml", "--extra", "fleet"]
+    """Writes the list of the packages that the wheels ask for, at the locked versions."""
+    compile_ = [TOOLS / "uv", "pip", "compile", "pyproject.toml"]
     options = [
-        "--extra",
-        "export",
+        *("--extra", "charts", "--extra", "export", "--extra", "fleet"),
         "--universal",
         "--python-version",
         "3.11",

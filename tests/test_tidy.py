@@ -33,7 +33,7 @@ ARROWS: dict[str, str] = {
     "sysbench": "shipped errors _engine",
     "plan": "measurement shipped budget errors _engine",
     "measurement": "stats _engine",
-    "stats": "errors",
+    "stats": "errors _engine",
     "language": "errors",
     "files": "errors",
     "budget": "errors _engine",

@@ -238,3 +238,43 @@ class Script:
     @staticmethod
     def uses_database() -> bool:
         """Whether any script of this process has asked for a database driver."""
+
+# Distribution functions, for `stats/distributions.py`. They fill `out` with their values at each
+# place of the arguments; all are views of 64-bit floating-point numbers, of the same length.
+
+def student_cdf(t: memoryview, freedom: memoryview, out: memoryview) -> None:
+    """Shares of Student's t below `t`."""
+
+def student_quantile(share: memoryview, freedom: memoryview, out: memoryview) -> None:
+    """Student's t with a given share below."""
+
+def student_freedom(share: memoryview, t: memoryview, out: memoryview) -> None:
+    """Degrees of freedom, 0.5 to 100,000, for which abs(Student's t) exceeds `t` in that share."""
+
+def chi_square_quantile(share: memoryview, freedom: memoryview, out: memoryview) -> None:
+    """χ² with a given share below."""
+
+def f_tail(ratio: memoryview, between: memoryview, within: memoryview, out: memoryview) -> None:
+    """Shares of F, with degrees of freedom `between` and `within`, above `ratio`."""
+
+def normal_cdf(value: memoryview, out: memoryview) -> None:
+    """Shares of the standard normal distribution below `value`."""
+
+def noncentral_t_cdf(
+    t: memoryview, freedom: memoryview, shift: memoryview, out: memoryview
+) -> None:
+    """Shares of the noncentral t below `t`, from 0 to a million; `shift` (0 or more) moves it."""
+
+def noncentral_t_shift(
+    share: memoryview, t: memoryview, freedom: memoryview, out: memoryview
+) -> None:
+    """The noncentrality, 0 or more, for which a given share of the noncentral t lies below `t`."""
+
+def log_beta(a: memoryview, b: memoryview, out: memoryview) -> None:
+    """Natural logarithm of the beta function."""
+
+def digamma(value: memoryview, out: memoryview) -> None:
+    """Derivative of the logarithm of the gamma function."""
+
+def trigamma(value: memoryview, out: memoryview) -> None:
+    """Second derivative of the logarithm of the gamma function, for numbers above 0."""

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 
-from dbdyno.stats.open_loop import Point, RateSide, growth, rate_at_limit
+from dbdyno.stats.open_loop import Point, RateSide, growth, rate_at_limit, rising
 
 RUNS = 300
 STEPS_PER_S = 50
@@ -104,6 +105,11 @@ def test_a_rate_that_is_not_sustained_breaks_every_limit() -> None:
     assert rate_at_limit(nothing_read, 1000) == (RateSide.UNKNOWN, None)
     unread = [points[0], Point(600, None, sustained=False)]
     assert rate_at_limit(unread, 1000).side is RateSide.BETWEEN
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12))
+def test_values_that_fall_are_pooled_as_in_isotonic_regression(values: list[float]) -> None:
+    assert rising(values) == pytest.approx(isotonic_regression(values).x.tolist(), abs=1e-9)
 
 
 def test_one_stall_at_a_low_rate_does_not_decide() -> None:

@@ -1,4 +1,6 @@
-//! `dbdyno._engine`: the engine's interface for Python, with conversions and error mapping only.
+//! `dbdyno._engine`: the engine's interface for Python, with conversions and error mapping only,
+//! beside the distribution functions of the statistics.
+mod distributions;
 mod histogram;
 mod load;
 mod reference;
@@ -27,6 +29,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add("SessionError", module.py().get_type::<session::SessionError>())?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    distributions::add_to(module)?;
     module.add_function(wrap_pyfunction!(load::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(load::legacy_workloads, module)?)?;
     module.add_function(wrap_pyfunction!(script::adopt_orphans, module)?)?;

@@ -17,7 +17,6 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
-import scipy
 
 CHANCE_DEVIATIONS: Final = 3.0
 """Growth within so many standard deviations of a random walk is chance."""
@@ -109,7 +108,7 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
     limit = math.log(limit_ms)
     kept_below = limit + OVER / 2
     latencies = [_log_latency(p, limit + OVER) for p in known]
-    logs = scipy.optimize.isotonic_regression(latencies).x.tolist()
+    logs = rising(latencies)
     kept = [p.rate_per_s for p, log in zip(known, logs, strict=True) if log < kept_below]
     if not kept:
         unread = [point for point in points if point.rate_per_s < known[0].rate_per_s]
@@ -124,6 +123,21 @@ def rate_at_limit(points: Sequence[Point], limit_ms: float) -> Crossing:
     part = max(0.0, (limit - below) / (above - below))
     low, high = math.log(kept[-1]), math.log(known[len(kept)].rate_per_s)
     return Crossing(RateSide.BETWEEN, math.exp(low + part * (high - low)))
+
+
+def rising(values: Sequence[float]) -> list[float]:
+    """The rising sequence closest to the values, in least squares (isotonic regression).
+
+    A value below its predecessors is pooled with them, and all of the pool take its mean.
+    """
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        mean, count = value, 1
+        while pools and pools[-1][0] > mean:
+            before, more = pools.pop()
+            mean, count = (before * more + mean * count) / (more + count), more + count
+        pools.append((mean, count))
+    return [mean for mean, count in pools for _ in range(count)]
 
 
 def _log_latency(point: Point, over: float) -> float:

@@ -30,10 +30,18 @@ from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.distributions import (
+    Numbers,
+    digamma,
+    log_beta,
+    normal_cdf,
+    student_cdf,
+    student_freedom,
+    student_quantiles,
+    trigamma,
+)
 
 ALIKE: Final = np.array([1, 2, 3, 5, 8, 14, 30, 1e6])
 """Degrees of freedom by which the variances of cells are alike; the last: all the same."""
@@ -105,7 +113,7 @@ def pooled(blocks: Numbers, groups: Sequence[Hashable], level: float) -> Pooled:
     own = np.maximum((residuals**2).sum(axis=0) / (count - 1), _LEAST)
 
     def by_own_noise(level: float) -> Numbers:
-        return np.asarray(scipy.special.stdtrit(count - 1.0, 1 - level / 2) * np.sqrt(own / count))
+        return np.asarray(student_quantiles(1 - level / 2, count - 1.0) * np.sqrt(own / count))
 
     if len(mean) < GROUP_MIN:
         share = float(-np.expm1(np.log1p(-level) / len(mean)))
@@ -117,8 +125,8 @@ def pooled(blocks: Numbers, groups: Sequence[Hashable], level: float) -> Pooled:
     alone = np.minimum(noise.half_widths(kept) * error, by_own_noise(OWN * level))
     own_together = by_own_noise(OWN * level / len(mean))
     together = np.minimum(noise.half_widths(share) * error, own_together)
-    freedom = scipy.special.stdtridf(1 - share / 2, together / error)
-    return Pooled(mean, noise.sd, np.clip(freedom, 0.5, 1e5), alone, together, share)
+    freedom = student_freedom(share, together / error)
+    return Pooled(mean, noise.sd, freedom, alone, together, share)
 
 
 def _places(groups: Sequence[Hashable]) -> list[NDArray[np.intp]]:
@@ -209,7 +217,7 @@ class _Noise:
         sd: Numbers = np.exp(log_variance / 2)
         ratios = (sd / np.sqrt(variances))[..., None]
         total = np.minimum(kinds + freedom, 1e5)[..., None]
-        tails = 2 * (shares[..., None] * scipy.special.stdtr(total, -ratios * _FAR)).sum(axis=0)
+        tails = 2 * (shares[..., None] * student_cdf(-ratios * _FAR, total)).sum(axis=0)
         return cls(sd, weights, parts, np.log(np.maximum(tails, 1e-300)), places)
 
     @cached_property
@@ -258,7 +266,7 @@ def _common(own: Numbers, freedom: Numbers, effective: float) -> tuple[Numbers, 
     """
     alike = ALIKE[:, None]
     centre = (np.log(own) + _log_bias(alike) - _log_bias(freedom)).mean(axis=1)
-    scatter = (_trigamma(freedom / 2) + _trigamma(alike / 2)).mean(axis=1) / effective
+    scatter = (trigamma(freedom / 2) + trigamma(alike / 2)).mean(axis=1) / effective
     steps = np.sqrt(scatter)[:, None] * _PARTS
     log_common = centre[:, None] + steps
     log_ratio = np.log(own) - log_common[..., None]
@@ -273,25 +281,21 @@ def _density(log_ratio: Numbers, freedom: Numbers, alike: Numbers) -> Numbers:
     logs = (
         freedom / 2 * (log_ratio + np.log(freedom / alike))
         - (freedom + alike) / 2 * np.log1p(freedom / alike * np.exp(log_ratio))
-        - scipy.special.betaln(freedom / 2, alike / 2)
+        - log_beta(freedom / 2, alike / 2)
     )
     return np.asarray(np.exp(np.maximum(logs, -600.0)))
 
 
 def _log_bias(freedom: Numbers) -> Numbers:
     """Mean of ln(χ²/freedom)."""
-    return np.asarray(scipy.special.digamma(freedom / 2) - np.log(freedom / 2))
-
-
-def _trigamma(values: Numbers) -> Numbers:
-    return np.asarray(scipy.special.polygamma(1, values))
+    return np.asarray(digamma(freedom / 2) - np.log(freedom / 2))
 
 
 @cache
 def _prior() -> Numbers:
     """Weights of `ALIKE` by the half-normal prior of the scatter of ln variances."""
-    scatter = np.sqrt(_trigamma(ALIKE / 2))
+    scatter = np.sqrt(trigamma(ALIKE / 2))
     edges = np.concatenate([[np.inf], np.sqrt(scatter[1:] * scatter[:-1]), [0.0]])
-    below = scipy.special.erf(edges / SCATTER / np.sqrt(2))
-    weights: Numbers = (below[:-1] - below[1:]) / below[0]
+    below = normal_cdf(edges / SCATTER)
+    weights: Numbers = (below[:-1] - below[1:]) / (below[0] - below[-1])
     return weights

@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-import scipy
 
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.finding import Finding, Reason
@@ -22,7 +21,7 @@ from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan, Plan, cells
 from dbdyno.stats import usl
-from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.distributions import Numbers, f_tail
 from dbdyno.stats.usl import Laws
 
 OFF_MAX: Final = 0.05
@@ -91,7 +90,7 @@ def lack_of_fit(off: Numbers) -> float:
     lack = blocks * float((mean**2).sum()) / between
     if pure == 0:
         return 1.0 if lack == 0 else 0.0
-    return float(scipy.special.fdtrc(between, within, lack / pure))
+    return float(f_tail(lack / pure, between, within))
 
 
 def _super_linear(levels: Sequence[int], rates: Numbers, design: DesignPlan) -> Reason | None:

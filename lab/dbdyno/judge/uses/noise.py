@@ -15,8 +15,6 @@ from itertools import chain
 from statistics import fmean, median, variance
 from typing import Final
 
-import scipy
-
 from dbdyno.judge.audit import audit
 from dbdyno.judge.beside.grid import block_means
 from dbdyno.judge.estimate import Pairs
@@ -25,6 +23,7 @@ from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
 from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import BLOCKS_MIN, Plan, cells, comparisons, metric_of
+from dbdyno.stats.distributions import chi_square_quantile
 
 FREEDOM_MIN: Final = 6
 """Least degrees of freedom of all cells together: two cells of four blocks."""
@@ -113,7 +112,7 @@ def _cells_like(earlier: Plan, plan: Plan) -> Iterator[Cell]:
 def _typical_variance(logs: Logs) -> float:
     """Variance of one system, too low in half of all cells and too high in the others."""
     freedom = len(logs) - 1
-    return variance(logs.values()) / 2 * freedom / float(scipy.special.chdtri(freedom, 0.5))
+    return variance(logs.values()) / 2 * freedom / float(chi_square_quantile(0.5, freedom))
 
 
 def _for_window(variance: float, earlier_s: float, window_s: float) -> float:

@@ -13,15 +13,21 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final, Literal
 
 import numpy as np
-import scipy
 
 from dbdyno.judge.interval import HORIZON_MAX, LEVEL, nominal_level, quantile
 from dbdyno.plan.plan import BLOCKS_LOOKED_AHEAD, BLOCKS_MIN, DesignPlan
 from dbdyno.stats.design import ONE_CELL, Question, Scatter, TimedDesign
-from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.distributions import (
+    Numbers,
+    chi_square_quantile,
+    noncentral_t_cdf,
+    noncentral_t_shift,
+    normal_cdf,
+)
 from dbdyno.stats.pooled import usual_half_width
 
 Stop = Literal["blocks", "decided"]
@@ -62,10 +68,8 @@ def power_of(
     if blocks < BLOCKS_MIN:
         return 0.0
     off = math.log1p(difference) * math.sqrt(blocks) / log_sd(noise, window_s, question.cells)
-    missed = scipy.special.nctdtr(
-        _freedom(blocks, question), off, _multiplier(blocks, stop, question)
-    )
-    return 1 - float(np.nan_to_num(missed))  # nan where it is too small for a number
+    multiplier = _multiplier(blocks, stop, question)
+    return 1 - float(noncentral_t_cdf(multiplier, _freedom(blocks, question), off))
 
 
 def difference_seen(
@@ -75,7 +79,7 @@ def difference_seen(
     if blocks < BLOCKS_MIN:
         return None
     multiplier = _multiplier(blocks, stop, question)
-    off = float(scipy.special.nctdtrinc(_freedom(blocks, question), 1 - POWER, multiplier))
+    off = float(noncentral_t_shift(1 - POWER, multiplier, _freedom(blocks, question)))
     return math.expm1(off * log_sd(noise, window_s, question.cells) / math.sqrt(blocks))
 
 
@@ -83,7 +87,7 @@ def difference_seen_in_time(chosen: TimedDesign, scatter: Scatter) -> float:
     """The least ratio difference seen by a run with a time, on a machine of this scatter."""
     blocks, variance = chosen.blocks, scatter.variance(chosen.windows.window_s)
     design = DesignPlan(time_s=blocks * chosen.block_s, stop="decided", blocks=blocks)
-    off = float(scipy.special.nctdtrinc(blocks - 1, 1 - POWER, quantile(blocks, design)))
+    off = float(noncentral_t_shift(1 - POWER, quantile(blocks, design), blocks - 1))
     return math.expm1(off * math.sqrt(2 * variance / blocks))
 
 
@@ -126,14 +130,16 @@ def tie_power(
     if blocks < BLOCKS_MIN:
         return 0.0
     freedom = _freedom(blocks, question)
-    quantiles = scipy.special.chdtri(freedom, (np.arange(1000) + 0.5) / 1000)
+    quantiles = chi_square_quantile((np.arange(1000) + 0.5) / 1000, freedom)
     half = _multiplier(blocks, stop, question) * np.sqrt(quantiles / freedom)
     room = math.log1p(margin) * math.sqrt(blocks) / log_sd(noise, window_s, question.cells) - half
-    return float(np.mean(np.maximum(0.0, 2 * scipy.special.ndtr(room) - 1)))
+    return float(np.mean(np.maximum(0.0, 2 * normal_cdf(room) - 1)))
 
 
 POINTS: Final = (np.arange(24) + 0.5) / 24
 """Where a distribution is looked at: the middles of as many equally likely parts."""
+DEVIATES: Final = np.array([NormalDist().inv_cdf(point) for point in POINTS.tolist()])
+"""Quantiles of the standard normal distribution at these points."""
 PLANNED: Final = 0.85
 """Planned a little safer than the promised four of five: a spread from few blocks is more often too
 small than too large."""
@@ -172,10 +178,10 @@ def blocks_to_decide(
     sd, freedom, blocks = noise.sd, noise.freedom, noise.blocks
     if sd <= 0:
         return max(blocks + 1, BLOCKS_MIN)
-    spread = sd * np.sqrt(freedom / scipy.special.chdtri(freedom, POINTS))[:, None]
+    spread = sd * np.sqrt(freedom / chi_square_quantile(POINTS, freedom))[:, None]
     t_squared = blocks * (mean / sd) ** 2
     factor = math.sqrt(blocks) * (1 + t_squared / freedom) ** (-(freedom + 1) / 2)
-    other = mean + spread / math.sqrt(blocks) * scipy.special.ndtri(POINTS)
+    other = mean + spread / math.sqrt(blocks) * DEVIATES
     tie = math.log1p(margin) * (POINTS - 0.5)
 
     def chance(wanted: int) -> float:
@@ -192,10 +198,9 @@ def blocks_to_decide(
 
 def _decides(truth: Numbers, error: Numbers, half: Numbers, margin: float) -> float:
     """Probability of an interval, with this half width, without 1 or within the margin."""
-    ndtr = scipy.special.ndtr
-    away = ndtr((truth - half) / error) + ndtr((-truth - half) / error)
+    away = normal_cdf((truth - half) / error) + normal_cdf((-truth - half) / error)
     room = math.log1p(margin) - half
-    within = ndtr((room - truth) / error) - ndtr((-room - truth) / error)
+    within = normal_cdf((room - truth) / error) - normal_cdf((-room - truth) / error)
     return float(np.mean(np.minimum(1, away + np.where(room > 0, within, 0))))
 
 

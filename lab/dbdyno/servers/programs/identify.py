@@ -32,7 +32,11 @@ ANSWER_S_MAX: Final = 30
 WORDS_OF_MYSQL: Final = re.compile(
     r"\bVer (?P<version>[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4})(?![0-9])(?P<more>\S*)"
 )
-BUILT_ON_MYSQL: Final = {"(Percona Server": "percona", "(GreatSQL": "greatsql"}
+BUILT_ON_MYSQL: Final = {
+    "(Percona Server": "percona",
+    "(Percona XtraDB Cluster": "percona",
+    "(GreatSQL": "greatsql",
+}
 WORDS_OF_POSTGRES: Final = re.compile(
     r"\bpostgres \(PostgreSQL\) (?P<version>[0-9]{1,4}(\.[0-9]{1,4}){1,3})(?![0-9])"
 )
@@ -114,7 +118,7 @@ def understood(words: str) -> ProgramIdentity | None:
     if (ours := WORDS_OF_MYSQL.search(words)) is None:
         return None
     version = ours["version"]
-    if ours["more"].startswith("-MariaDB"):
+    if "-MariaDB" in ours["more"]:  # Enterprise Server has a number before it
         return ProgramIdentity("mariadb", version, "mysql_native_password")
     product = next((name for by, name in BUILT_ON_MYSQL.items() if by in words), "mysql")
     native = int(version.partition(".")[0]) < 8  # MariaDB's first major version was 10

@@ -1,7 +1,7 @@
 """What `plan show` says (golden text, then each warning), and how plans and budgets are typed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -294,6 +294,31 @@ def test_run_measures_the_scale_and_the_blocks_that_fit(
     assert (plan.scale, plan.dataset.rows, plan.design.budget_s) == ("small", 1000, 240)
     assert 1 <= plan.design.blocks < 10
     assert f"budget 4 min 00 s: {plan.design.blocks} of 10 blocks fit" in said
+
+
+def test_a_run_has_the_digest_of_an_archive_given_without_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two systems of the same archive share its download."""
+    address = "https://example.com/mysql-8.4.6-linux-glibc2.28-x86_64.tar.xz"
+    known = f"{address}#sha256={'ab' * 32}"
+    asked: list[str] = []
+
+    def pinned(reference: str, report: Callable[[str], None]) -> str:
+        asked.append(reference)
+        return known if reference == address else reference
+
+    runs: list[StoredRun] = []
+    monkeypatch.setenv("DBDYNO_CACHE", str(path.parent / "cache"))
+    monkeypatch.setattr(plan_command.open, "pinned", pinned)
+    monkeypatch.setattr(flow, "_run", lambda store, run, *rest, **more: runs.append(run))
+    two = f'"{address}", {{label: again, reference: "{address}"}}'
+    path.write_text(TEXT.replace('"mysql:8.0.15"', two))
+    assert main(["run", str(path), "--workspace", str(path.parent / "runs")]) == 0
+    (begun,) = runs
+    stored = {system.label: system.reference for system in begun.plan.systems}
+    assert stored == {"mysql:5.7.22": "mysql:5.7.22", "mysql-8.4.6": known, "again": known}
+    assert asked == ["mysql:5.7.22", address]
 
 
 def test_a_budget_on_the_command_line_takes_the_place_of_the_plan_s(path: Path) -> None:

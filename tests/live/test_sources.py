@@ -10,13 +10,17 @@ import hashlib
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from dbdyno.errors import ProvisionError
 from dbdyno.servers import open
 from dbdyno.servers.programs import identify
 from dbdyno.servers.reference import find
-from support.real_server import SMALL_REDO, started
+from dbdyno.store.store import Store
+from support.lab_process import finished
+from support.real_server import CROWDED, SMALL_REDO, started
 from support.vendor import served
 
 pytestmark = pytest.mark.live
@@ -37,22 +41,59 @@ def vendor(folder: Path) -> Iterator[tuple[Path, str]]:
         yield place, address
 
 
-def test_a_vendors_archive_runs_by_its_address_and_digest(
+OUTER: Final = "mysql-8.0.33-linux-glibc2.28-x86_64"
+REDO: Final = "innodb_redo_log_capacity"
+
+
+def packed(home: Path, place: Path) -> Path:
+    """A server as its vendor packs it, without programs and libraries that others use."""
+
+    def chosen(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        is_others = member.name.endswith(".a") or "/lib/mysqlrouter" in member.name
+        return None if is_others else member
+
+    made = place / f"{OUTER}.tar.xz"
+    with tarfile.open(made, "w:xz", preset=0) as archive:
+        for part in ("bin/mysqld", "lib", "share"):
+            archive.add(home / part, f"{OUTER}/{part}", filter=chosen)
+    return made
+
+
+def kept(cache: Path) -> list[str]:
+    """Names of the folders among a cache's servers, temporary ones too."""
+    return [path.name for path in (cache / "servers").iterdir() if path.is_dir()]
+
+
+def test_a_vendors_archive_runs_by_its_address_and_digest_or_is_pinned_in_its_run(
     vendor: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, address = vendor
-    home = open.get("mysql:5.7.22", str)
-    monkeypatch.setenv("DBDYNO_CACHE", str(place.parent / "cache"))
-    with tarfile.open(place / "server.tar.gz", "w:gz", compresslevel=1) as archive:
-        archive.add(home, arcname="mysql-5.7.22-linux-x86_64")
-    digest = hashlib.sha256((place / "server.tar.gz").read_bytes()).hexdigest()
-    with started(
-        "archive", f"tarball:{address}/server.tar.gz#sha256={digest}", SMALL_REDO
-    ) as server:
-        assert server.version().startswith("5.7.22")
+    made = packed(open.get("mysql:8.0.33", str), place)
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()
+    bare, known = f"{address}/{made.name}", f"{address}/{made.name}#sha256={digest}"
+    cache = place.parent / "cache"
+    monkeypatch.setenv("DBDYNO_CACHE", str(cache))
+    with pytest.raises(ProvisionError, match="not the file dbdyno knows"):
+        open.get(f"{bare}#sha256={'0' * 64}", str)
+    assert kept(cache) == []
+    with started("archive", known, {REDO: str(48 * 1024**2)}) as server:
+        assert server.version().startswith("8.0.33")
         assert server.ask("SELECT 1 + 1") == [("2",)]
-    kept = [path.name for path in (place.parent / "cache" / "servers").glob("given-*[!k]")]
-    assert kept == [f"given-{digest[:16]}"]
+        assert Path(f"/proc/{server.pid}/exe").readlink().is_relative_to(cache)
+    assert kept(cache) == [f"given-{digest[:16]}"]
+    runs = place.parent / "runs"
+    ended = finished(
+        runs,
+        *("compare", f"a={bare}", f"b={bare}", "--set", f"{REDO}=48M", *CROWDED),
+        *("--threads", "2", "--blocks", "1", "--warmup", "0", "--window", "1"),
+        *("--tables", "1", "--table-size", "1000"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count(f"{bare}: pinned as #sha256={digest}") == 1
+    with Store.open(runs) as store:
+        (run,) = store.runs()
+    assert [system.reference for system in run.plan.systems] == [known, known]
+    assert kept(cache) == [f"given-{digest[:16]}"]
 
 
 def test_a_folder_runs_where_it_is_and_stays_as_it_was() -> None:

@@ -167,7 +167,16 @@ def test_options_of_tables_that_scripts_make_are_refused() -> None:
         ("mysql://u@db1/sbtest?ssl-mode=VERIFY_CA&ssl-ca=/etc/ca.pem", "db1-sbtest"),
         ("container:percona/percona-server@sha256:0f2a", "container:percona-percona-server"),
         ("path:/opt/mysql", "path:-opt-mysql"),
-        ("tarball:https://x.org/a/mysql-8.0.33-linux.tar.xz#sha256=0f2a", "mysql-8.0.33-linux"),
+        ("tarball:https://x.org/a/mysql-8.0.33-linux.tar.xz#sha256=0f2a", "mysql-8.0.33"),
+        ("https://x.org/a/mysql-8.4.6-linux-glibc2.28-x86_64.tar.xz#sha256=0f2a", "mysql-8.4.6"),
+        (
+            "HTTPS://x.org/Percona-Server-8.0.36-28-Linux.x86_64.glibc2.28-minimal.tar.gz",
+            "Percona-Server-8.0.36-28",
+        ),
+        ("https://x.org/mariadb-11.4.5-linux-systemd-x86_64.tar.gz?mirror=1", "mariadb-11.4.5"),
+        ("file:///opt/mysql-8.4.6-ours.tgz", "mysql-8.4.6-ours"),
+        ("https://bench:se#cret@x.org/", "x.org"),
+        ("https://x.org/\u670d\u52a1\u5668.tar.xz", "archive"),
     ],
 )
 def test_a_system_without_a_label_is_called_by_its_reference(reference: str, label: str) -> None:

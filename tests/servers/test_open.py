@@ -13,6 +13,7 @@ from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import parse
 from support.archives import file, program, tar_of
+from support.vendor import served
 
 
 def test_a_row_s_product_is_known_before_and_a_folder_s_only_by_its_programs(monkeypatch, tmp_path):
@@ -73,6 +74,50 @@ def test_an_archive_says_itself_what_it_is_and_is_kept(lab):
     assert len([line for line in said if "fetching" in line]) == 1
 
 
+def test_an_archive_without_a_digest_is_pinned_and_its_server_kept_by_the_digest(lab):
+    vendor = lab / "vendor"
+    vendor.mkdir()
+    digest = archive(vendor).rpartition("=")[2]
+    (vendor / "copy.tar.xz").write_bytes((vendor / "server.tar.xz").read_bytes())
+    said: list[str] = []
+    with served(vendor) as address:
+        first, copy = (f"{address}/{name}.tar.xz" for name in ("server", "copy"))
+        assert open.pinned(first, said.append) == f"{first}#sha256={digest}"
+        assert f"{first}: pinned as #sha256={digest}" in said
+        entry, home = obtain(parse(copy), said.append)
+    assert (entry.product, entry.reference) == ("greatsql", f"{copy}#sha256={digest}")
+    assert [line for line in said if "fetching" in line] == [
+        f"{one}: fetching it for its digest" for one in (first, copy)
+    ]
+    assert [line for line in said if "unpacking" in line] == [f"{first}: unpacking"]
+    assert obtain(parse(f"{first}#sha256={digest}"), said.append)[1] == home
+    assert kept(lab) == [home.name]
+    for known in (f"{first}#sha256={digest}", "mysql:8.0.15", "mysql://u@h/d"):
+        assert open.pinned(known, pytest.fail) == known
+
+
+def kept(lab):
+    """Names of the folders among the cache's servers, temporary ones too."""
+    return [path.name for path in (lab / "cache" / "servers").iterdir() if path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "found"),
+    [
+        (b"", "no archive that dbdyno unpacks", "an empty file"),
+        (b"\n<!DOCTYPE html><title>Downloads</title>", "no archive", "a web page"),
+        (b"!<arch>\ndebian-binary   ", "no archive", "a Debian package"),
+        (b"\x1f\x8b\x08\x00 cut off", "cannot be unpacked", None),
+    ],
+)
+def test_a_download_that_is_no_archive_is_reported_and_not_kept(lab, content, message, found):
+    (lab / "page").write_bytes(content)
+    with pytest.raises(ProvisionError, match=message) as caught:
+        open.pinned((lab / "page").as_uri(), str)
+    assert caught.value.found == found
+    assert kept(lab) == []
+
+
 def test_a_folder_is_used_where_it_is(lab):
     home = lab / "mysql"
     program(home / "bin" / "mysqld", PROGRAM)
@@ -101,9 +146,7 @@ def test_an_archive_without_a_server_is_reported_and_not_kept(lab):
     assert not list((lab / "cache" / "servers").glob("given-*[!k]"))
 
 
-@pytest.mark.parametrize(
-    "reference", ["path:here", "tarball:https://example.com/x.tar.gz", "mysql:1"]
-)
+@pytest.mark.parametrize("reference", ["path:here", "http://example.com/x.tar.gz", "mysql:1"])
 def test_a_reference_that_cannot_be_is_reported_before_anything_is_done(reference, lab):
     with pytest.raises(UnknownSystemError):
         open.check(reference)

@@ -14,6 +14,7 @@ from dbdyno.files import private
 from dbdyno.servers import open
 from dbdyno.servers.base import Encryption
 from dbdyno.servers.programs.catalog import CATALOG
+from dbdyno.servers.programs.given import TarballSource
 from dbdyno.servers.reference import (
     RECIPES,
     EndpointReference,
@@ -64,7 +65,7 @@ def test_a_version_that_no_registry_has_is_answered_with_how_to_get_it(
     with pytest.raises(UnknownSystemError) as caught:
         open.check(reference)
     hint = caught.value.hint or ""
-    assert hint.startswith("write tarball:URL#sha256=HEX with the address and digest of its ")
+    assert hint.startswith("write URL#sha256=HEX with the address and digest of its ")
     assert archive in hint
     assert image in hint
     assert hint.endswith(f"the nearest that dbdyno fetches by name is {nearest}")
@@ -243,13 +244,24 @@ DIGEST = "ab" * 32
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("tarball:https://example.com/x.tar.gz", "has no digest"),
-        ("tarball:https://example.com/x.tar.gz#sha256=12", "is no digest"),
-        (f"tarball:https://example.com/x.tar.gz#md5={DIGEST}", "is no digest"),
+        ("http://example.com/x.tar.gz", "over http others can change the archive"),
+        ("tarball:http://example.com/x.tar.gz", "over http others can change the archive"),
+        ("https://example.com/x.tar.gz#sha256=12", "is no digest"),
+        ("https://example.com/x.tar.gz#", "is no digest"),
+        (f"https://example.com/x.tar.gz#md5={DIGEST}", "is no digest"),
         (f"tarball:x.tar.gz#sha256={DIGEST}", "has no address"),
         (f"tarball:ftp://example.com/x.tar.gz#sha256={DIGEST}", "has no address"),
         (f"tarball:#sha256={DIGEST}", "has no address"),
+        ("https://example.com", "has no address"),
+        ("https:///x.tar.gz", "has no address"),
+        ("https://[::1/x.tar.gz", "cannot be read"),
+        ("https://me:secret/x.tar.gz", "cannot be read"),
         (f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}", "would be stored"),
+        ("https://secret@example.com/x.tar.gz", "would be stored"),
+        ("https://me:my/secret@example.com/x.tar.gz", "would be stored"),
+        ("https://me:my#secret@example.com/x.tar.gz", "would be stored"),
+        ("https://example.com/x.tar.gz?a=b&X-Amz-Signature=secret", "would be stored"),
+        ("https://example.com/x.tar.gz?access_token=secret", "would be stored"),
     ],
 )
 def test_a_reference_that_cannot_be_is_refused_with_its_form(reference, message):
@@ -257,6 +269,32 @@ def test_a_reference_that_cannot_be_is_refused_with_its_form(reference, message)
         parse(reference)
     assert "#sha256=" in (caught.value.wanted or "")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reference", "address"),
+    [
+        (" https://example.com/x.tar.gz ", "https://example.com/x.tar.gz"),
+        ("tarball:https://example.com/x.zip?mirror=1", "https://example.com/x.zip?mirror=1"),
+        ("http://127.0.0.1:8000/x.tar.gz", "http://127.0.0.1:8000/x.tar.gz"),
+        ("http://localhost/x.tar.gz", "http://localhost/x.tar.gz"),
+        ("file:///home/me@here/x.tar.gz", "file:///home/me@here/x.tar.gz"),
+        ("http://example.com/x.tar.gz#sha256=", "http://example.com/x.tar.gz"),
+    ],
+)
+def test_an_archive_is_named_by_its_address_and_may_lack_its_digest(reference, address):
+    digest = DIGEST if reference.endswith("=") else ""
+    assert parse(f"{reference}{digest.upper()}").source == TarballSource(address, digest)
+
+
+@given(st.text(max_size=60))
+def test_any_address_is_an_archive_s_or_refused(text):
+    try:
+        read = parse(f"https://{text}")
+    except UnknownSystemError:
+        return
+    assert "@" not in read.text
+    assert read.source.name.startswith("https://")
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "servers.md"
@@ -286,6 +324,6 @@ def test_a_server_no_registry_has_is_answered_with_what_to_write(reference, word
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.product)
 def test_each_recipe_is_in_the_docs_and_names_no_password(recipe):
     advice = recipe.written_for("")
-    assert re.search(r"tarball:|container:|mysql://", advice)
+    assert re.search(r"URL#|container:|mysql://", advice)
     assert not re.search(r"://[^/ ]*:[^/@ ]*@", advice)
     assert recipe.product in DOCS.read_text().lower()

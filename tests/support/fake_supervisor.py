@@ -58,6 +58,10 @@ class Servers:
     instance = Instance
 
     @staticmethod
+    def pinned(reference, report):
+        return reference
+
+    @staticmethod
     def programs(reference):
         return None
 

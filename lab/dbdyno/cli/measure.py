@@ -13,7 +13,7 @@ from dbdyno.cli import flow, options
 from dbdyno.cli.compare import read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.machines import machines_of
-from dbdyno.cli.plan import in_budget, read_file, with_generators
+from dbdyno.cli.plan import in_budget, pinned, read_file, with_generators
 from dbdyno.cli.progress import note
 from dbdyno.experiment.schedule.forecast import fitted, outlook_of
 from dbdyno.language.catalogues import Language
@@ -57,7 +57,7 @@ def compare(
     plan = with_generators(read(typed, check), fleet)
     shown = ReportOptions(output, lang, exit_code)
     with machines_of(plan, fleet) as machines:
-        flow.begin(plan, workspace, _command_line(), shown, machines)
+        flow.begin(pinned(plan), workspace, _command_line(), shown, machines)
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -87,7 +87,7 @@ def run(
         fitted_plan = fitted(whole_plan, count)
         if words := in_budget(whole_plan, outlook_of(fitted_plan), count):
             note(words)
-        flow.begin(fitted_plan, workspace, _command_line(), shown, machines)
+        flow.begin(pinned(fitted_plan), workspace, _command_line(), shown, machines)
 
 
 def resume(

@@ -99,9 +99,10 @@ Systems = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SYSTEM",
-        help="Two or more servers, such as mysql:8.0.15 (downloaded) or "
-        "mysql://USER@HOST/DATABASE (already running). LABEL=mysql:8.0.15 gives a server a "
-        "name for the report. All servers are compared with the first, the baseline.",
+        help="Two or more servers, such as mysql:8.0.15 (downloaded), the https:// address of a "
+        "vendor's archive, or mysql://USER@HOST/DATABASE (already running). LABEL=mysql:8.0.15 "
+        "gives a server a name for the report. All servers are compared with the first, the "
+        "baseline.",
         rich_help_panel="What to compare",
     ),
 ]
@@ -420,7 +421,9 @@ Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback address to 
 Reference = Annotated[
     str,
     typer.Argument(
-        metavar="REF", help="Server reference, such as mysql:8.0.15 (docs/reference/servers.md)."
+        metavar="REF",
+        help="Server reference, such as mysql:8.0.15, path:/opt/mysql or "
+        "https://HOST/mysql-8.4.6.tar.xz#sha256=HEX (docs/reference/servers.md).",
     ),
 ]
 ServerSettings = Annotated[

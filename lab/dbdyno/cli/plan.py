@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from dbdyno import shipped
 from dbdyno.cli import options
-from dbdyno.cli.progress import note
+from dbdyno.cli.progress import note, noted
 from dbdyno.errors import StoreError, UsageError
 from dbdyno.experiment.data.disk import bytes_expected
 from dbdyno.experiment.engine import spec
@@ -144,6 +144,20 @@ def with_generators(plan: Plan, fleet: str) -> Plan:
     except ValidationError as error:
         reasons = "; ".join(map(shape_message, error.errors()))
         raise UsageError(f"--fleet {fleet} does not suit the plan", found=reasons) from None
+
+
+def pinned(plan: Plan) -> Plan:
+    """The plan with a digest for each archive; archives without a digest are downloaded for it."""
+    with noted() as lines:
+        references = {
+            reference: open.pinned(reference, lines.stage)
+            for reference in dict.fromkeys(system.reference for system in plan.systems)
+        }
+    systems = tuple(
+        system.model_copy(update={"reference": references[system.reference]})
+        for system in plan.systems
+    )
+    return plan.model_copy(update={"systems": systems})
 
 
 def described(plan: Plan, workspace: Path | None = None) -> str:

@@ -25,6 +25,8 @@ from dbdyno.plan.spelling import LISTED, MAPS, SECONDS
 LABEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$"
 Label = Annotated[str, Field(pattern=LABEL_PATTERN)]
 
+ARCHIVE_SCHEMES = ("https://", "http://", "file://", "tarball:")
+"""Beginnings of references to a vendor's archive; the last is an older form of the others."""
 ENDPOINT_SCHEMES = ("mysql://", "postgresql://", "postgres://")
 """Beginnings of references to endpoints: servers run by somebody else."""
 IMPORTED_SCHEME = "imported:"
@@ -32,17 +34,24 @@ IMPORTED_SCHEME = "imported:"
 TIMEOUT_S_MAX = 604_800
 """A week."""
 
+_BEHIND_VERSION = re.compile(
+    r"[-_.](?:linux|x86_64|amd64).*|\.(?:tar|tgz|txz|zip|jar|deb)\b.*", re.IGNORECASE
+)
+"""Platform and packing in the name of an archive's file."""
+
 
 def label_of(reference: str) -> str:
     """Default label of a system: its reference, reduced to the characters of labels.
 
     An endpoint gives its place only, never the user and password before the @; an image is named
-    without its digest, an archive by its file name alone.
+    without its digest, an archive by its file name up to the platform: ``mysql-8.4.6``.
     """
-    if reference.startswith("tarball:"):
-        name = reference.partition("#")[0].rstrip("/").rpartition("/")[2]
-        text = re.sub(r"\.t(ar\.)?[gx]z$", "", name)
-    elif "://" in reference.partition("@")[0]:
+    if reference.strip().lower().startswith(ARCHIVE_SCHEMES):
+        # Whatever stands before an @ may be a password; such an address is refused later.
+        address = re.split("[#?]", reference.strip().rpartition("@")[2])[0]
+        name = address.rstrip("/").rpartition("/")[2]
+        return label_made_of(_BEHIND_VERSION.sub("", name)) or "archive"
+    if "://" in reference.partition("@")[0]:
         place = reference.rpartition("@")[2].partition("?")[0]
         text = next((place.removeprefix(s) for s in ENDPOINT_SCHEMES if place.startswith(s)), place)
     else:

@@ -31,6 +31,7 @@ from dbdyno.servers.postgres.replication import PostgresReplication
 from dbdyno.servers.programs import given, identify, provision
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.reference import (
+    ArchiveReference,
     EndpointReference,
     FolderReference,
     ImageReference,
@@ -185,14 +186,44 @@ def obtain(parsed: Programs, report: Callable[[str], None]) -> tuple[CatalogEntr
     """
     if isinstance(parsed, VersionReference):
         return parsed.entry, provision.get(parsed.entry, report)
-    source = given.look(parsed.folder) if isinstance(parsed, FolderReference) else parsed.source
-    unknown = CatalogEntry("", "", source, (), "", program="", named=parsed.text)
+    if isinstance(parsed, FolderReference):
+        unknown = _unknown(parsed.text, given.look(parsed.folder))
+    else:
+        archive = parsed if parsed.source.identity else _pinned(parsed, report)
+        unknown = _unknown(archive.text, archive.source)
     home = provision.get(unknown, report)
     program = provision.program_of(unknown, home)
     identity = identify.ask(home / program)
-    identify.refuse_too_old(parsed.text, identity)
+    identify.refuse_too_old(unknown.reference, identity)
     known = replace(unknown, program=program, **vars(identity))  # product, version, login plugin
     return known, home
+
+
+def pinned(reference: str, report: Callable[[str], None]) -> str:
+    """The reference, with the digest of its archive if it lacks a digest.
+
+    The archive is then downloaded, and its server kept in the cache.
+
+    Raises:
+        UnknownSystemError: as `check`.
+        ProvisionError: the fetch failed, or the archive holds no server's program.
+    """
+    parsed = parse(reference)
+    if isinstance(parsed, ArchiveReference) and not parsed.source.identity:
+        return _pinned(parsed, report).text
+    return reference
+
+
+def _pinned(parsed: ArchiveReference, report: Callable[[str], None]) -> ArchiveReference:
+    source = provision.pinned(_unknown(parsed.text, parsed.source), parsed.source, report)
+    digest = f"sha256={source.identity}"
+    report(f"{parsed.text}: pinned as #{digest}")
+    return ArchiveReference(f"{parsed.text}#{digest}", source)
+
+
+def _unknown(text: str, source: given.FolderSource | given.TarballSource) -> CatalogEntry:
+    """Row of given programs, before they are identified."""
+    return CatalogEntry("", "", source, (), "", program="", named=text)
 
 
 def _check(spec: ServerSpec, entry: CatalogEntry) -> None:

@@ -2,15 +2,16 @@
 
     mysql:8.0.15                                       a version of the catalog, fetched by name
     path:/opt/mysql                                    a folder with programs
-    tarball:https://example.com/server.tar.xz#sha256=… an archive
+    https://example.com/server.tar.xz#sha256=…         a vendor's archive
     container:IMAGE@sha256:…                           an image of docker or podman
     mysql://USER@HOST:PORT/DATABASE[?ssl-mode=MODE]    servers run by somebody else
     postgresql://USER@HOST:PORT/DATABASE[?sslmode=…]   the same for PostgreSQL
 
 Each names exactly one server: "the newest 8.0", an address alone or an image's tag would be another
-server next month, and a stored result could not be traced to its server. A reference is stored
-with its run and shown in reports, so it never holds a password: a reference with a password is
-refused, and the message does not repeat it.
+server next month, and a stored result could not be traced to its server. So dbdyno adds the digest
+of the bytes to an archive's address before a run begins (`open.pinned`). A reference is stored with
+its run and shown in reports, so it never holds a password: a reference with a password is refused,
+and the message does not repeat it.
 """
 
 from __future__ import annotations
@@ -21,20 +22,22 @@ import re
 import urllib.parse
 from bisect import bisect_left
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
 from dbdyno import _engine
 from dbdyno.errors import UnknownSystemError, UsageError
-from dbdyno.plan.systems import ENDPOINT_SCHEMES
+from dbdyno.plan.systems import ARCHIVE_SCHEMES, ENDPOINT_SCHEMES
 from dbdyno.servers.base import MYSQL, OFF, PGSQL, PLAIN, Credentials, Encryption, Endpoint
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
 from dbdyno.servers.programs.given import TarballSource
 
 FOLDER_SCHEME: Final = "path:"
-ARCHIVE_SCHEME: Final = "tarball:"
-ARCHIVE_FORM: Final = "tarball:https://example.com/server.tar.xz#sha256=<64 hexadecimal digits>"
+OLD_ARCHIVE_SCHEME: Final = "tarball:"
+ARCHIVE_FORM: Final = "https://example.com/server.tar.xz#sha256=<64 hexadecimal digits>"
 IMAGE_SCHEME: Final = "container:"
 OTHER_PROTOCOLS: Final = ("mariadb://", "tidb://")
 
@@ -42,6 +45,10 @@ _IMAGE = re.compile(r"([a-z0-9][a-z0-9._/:-]*)@(sha256:[0-9a-f]{64})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _USER = re.compile(r"[A-Za-z0-9._%-]{1,80}")
 _DATABASE = re.compile(r"[A-Za-z0-9_$-]{1,64}")
+_SECRET = re.compile(
+    r"(?:token|secret|passw|signature|credential|key)[^=&]*=|\bsig=", re.IGNORECASE
+)
+"""Parameter of an address with which others could log in."""
 _OPTION = re.compile(
     r"(?P<name>user|password)\s*=\s*"
     r"(?:(?P<mark>[\"'])(?P<quoted>.*?)(?P=mark)|(?P<plain>[^#]*?))\s*(?:#.*)?"
@@ -68,7 +75,7 @@ class FolderReference:
 
 @dataclass(frozen=True)
 class ArchiveReference:
-    """A vendor's archive by address and digest; its programs identify the server when run."""
+    """A vendor's archive by address and digest, if known; its programs identify the server."""
 
     text: str
     source: TarballSource
@@ -171,7 +178,7 @@ def parse(text: str) -> Reference:
         return _endpoint(text.strip())
     if text.startswith(FOLDER_SCHEME):
         return _folder(text)
-    if text.startswith(ARCHIVE_SCHEME):
+    if text.strip().lower().startswith(ARCHIVE_SCHEMES):
         return _archive(text)
     if text.startswith(IMAGE_SCHEME):
         return _image(text)
@@ -289,24 +296,44 @@ def _folder(reference: str) -> FolderReference:
 
 
 def _archive(reference: str) -> ArchiveReference:
-    address, hash_sign, fragment = reference.removeprefix(ARCHIVE_SCHEME).partition("#")
+    text = reference.strip()
+    address, hash_sign, fragment = text.removeprefix(OLD_ARCHIVE_SCHEME).partition("#")
+    is_file = address.lower().startswith("file:")
+    if ("@" in text and not is_file) or _SECRET.search(text.partition("?")[2]):
+        raise UnknownSystemError(
+            "an address with a user, a password or a token would be stored and shown",
+            wanted=ARCHIVE_FORM,
+            hint="download the archive by hand and name it as file:///folder/server.tar.xz",
+        )
+    try:
+        parts = urllib.parse.urlsplit(address)
+        host, _ = parts.hostname or "", parts.port  # the port is read to be checked
+    except ValueError:  # its text may quote a password
+        raise UnknownSystemError(
+            "the address of an archive cannot be read", wanted=ARCHIVE_FORM
+        ) from None
+    if parts.scheme not in ("https", "http", "file") or not parts.path or not (host or is_file):
+        raise UnknownSystemError(f"{text!r} has no address", wanted=ARCHIVE_FORM)
     digest = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
-    parts = urllib.parse.urlsplit(address)
-    if parts.username or parts.password:
+    if hash_sign and digest is None:
         raise UnknownSystemError(
-            "an address with a user or a password would be stored and shown",
+            f"{fragment!r} is no digest",
             wanted=ARCHIVE_FORM,
-            hint="download the archive by hand and name it as tarball:file:///path#sha256=…",
+            hint="the vendor publishes it; without one, dbdyno downloads the archive and shows it",
         )
-    if parts.scheme not in ("https", "http", "file") or not parts.path:
-        raise UnknownSystemError(f"{reference!r} has no address", wanted=ARCHIVE_FORM)
-    if digest is None:
+    if digest is None and parts.scheme == "http" and not _is_loopback(host):
         raise UnknownSystemError(
-            f"{reference!r} has no digest" if not hash_sign else f"{fragment!r} is no digest",
+            f"{text!r} has no digest, and on the way over http others can change the archive",
             wanted=ARCHIVE_FORM,
-            hint="the vendor publishes it beside the archive; else: sha256sum server.tar.xz",
+            hint="write https://, or the vendor's digest behind the address, as #sha256=…",
         )
-    return ArchiveReference(reference, TarballSource(address, digest[1].lower()))
+    return ArchiveReference(text, TarballSource(address, digest[1].lower() if digest else ""))
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def _image(reference: str) -> ImageReference:
@@ -470,7 +497,7 @@ RECIPES: Final = (
         "8.0.32-26",
         "its vendor publishes archives and images, and no package registry has them",
         (
-            "write tarball:URL#sha256=HEX with the address and digest of "
+            "write URL#sha256=HEX with the address and digest of "
             "GreatSQL-VERSION-Linux-glibc2.28-x86_64.tar.xz from its releases page",
             "container:greatsql/greatsql@sha256:HEX with the digest of the image's tag VERSION",
         ),
@@ -480,7 +507,7 @@ RECIPES: Final = (
         "8.0.36-28",
         "its vendor publishes archives and images, and no package registry has them",
         (
-            "write tarball:URL#sha256=HEX with the address and digest of "
+            "write URL#sha256=HEX with the address and digest of "
             "Percona-Server-VERSION-Linux.x86_64.glibc2.28-minimal.tar.gz from its downloads page",
             "container:percona/percona-server@sha256:HEX with the digest of the image's tag",
         ),
@@ -506,7 +533,7 @@ RECIPES: Final = (
         "8.4.3",
         "no package registry has every version",
         (
-            "write tarball:URL#sha256=HEX with the address and digest of its "
+            "write URL#sha256=HEX with the address and digest of its "
             "mysql-VERSION-linux-glibc…-x86_64.tar.xz from the vendor's archives",
             "container:mysql@sha256:HEX with the digest of the image's tag VERSION",
         ),
@@ -516,7 +543,7 @@ RECIPES: Final = (
         "10.5.9",
         "no package registry has every version",
         (
-            "write tarball:URL#sha256=HEX with the address and digest of its "
+            "write URL#sha256=HEX with the address and digest of its "
             "mariadb-VERSION-linux-systemd-x86_64.tar.gz from the vendor's archives",
             "container:mariadb@sha256:HEX with the digest of the image's tag VERSION",
         ),

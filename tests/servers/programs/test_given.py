@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import os
 import socket
 import threading
 import time
+import urllib.request
+import zipfile
 from contextlib import contextmanager, suppress
+from http.client import HTTPMessage
 
 import pytest
 
@@ -104,16 +109,17 @@ def test_another_digest_than_the_users_is_refused(vendor, tmp_path):
 
 
 @contextmanager
-def dripping(head):
-    """A server that begins with `head` and then sends a byte now and then; its address."""
+def answering(answer, *, drips=False):
+    """A server that answers once, then sends a byte now and then if it drips; an address there."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve():
             with suppress(OSError):
                 line, _ = listening.accept()
                 with line:
-                    line.sendall(head)
-                    while True:
+                    line.recv(4096)
+                    line.sendall(answer)
+                    while drips:
                         line.sendall(b"x")
                         time.sleep(0.02)
 
@@ -125,7 +131,7 @@ def dripping(head):
 def test_a_download_that_drips_for_ever_has_an_end(tmp_path, monkeypatch, head):
     monkeypatch.setattr(given, "DOWNLOAD_S_MAX", 0.2)
     with (
-        dripping(head) as address,
+        answering(head, drips=True) as address,
         pytest.raises(ProvisionError, match="could not be fetched") as caught,
     ):
         TarballSource(address, DIGEST).fetch(tmp_path, str)
@@ -138,6 +144,67 @@ def test_an_archive_that_cannot_be_fetched_is_reported_with_the_answer(vendor, t
     with pytest.raises(ProvisionError, match="could not be fetched") as caught:
         TarballSource(address, DIGEST).fetch(tmp_path, str)
     assert ("File not found" if is_there else "refused") in (caught.value.found or "")
+
+
+def test_of_several_outer_folders_the_servers_is_kept(tmp_path):
+    names = ["pg/bin/postgres", "pg/share/postgres.bki", "pooler/bin/pooler", "LICENSE"]
+    packed(tmp_path / "server.tar", names, "gz")
+    target = tmp_path / "target"
+    target.mkdir()
+    TarballSource("", DIGEST).unpack(tmp_path / "server.tar", target, tmp_path / "home")
+    found = sorted(str(p.relative_to(target)) for p in target.rglob("*") if p.is_file())
+    assert found == ["bin/postgres", "share/postgres.bki"]
+
+
+def test_a_zip_file_without_modes_has_programs_too(tmp_path):
+    with zipfile.ZipFile(tmp_path / "server.zip", "w") as made:
+        made.writestr(zipfile.ZipInfo("mysql-8.4.6/bin/mysqld"), "code")
+    target = tmp_path / "target"
+    target.mkdir()
+    TarballSource("", DIGEST).unpack(tmp_path / "server.zip", target, tmp_path / "home")
+    assert os.access(target / "bin" / "mysqld", os.X_OK)
+
+
+@pytest.mark.parametrize("place", ["https://example.com/x?token=secret", "http://127.0.0.1:9/x"])
+def test_a_redirect_from_or_to_http_is_refused(tmp_path, place):
+    head = f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n"
+    with (
+        answering(head.encode()) as address,
+        pytest.raises(ProvisionError, match="not from https to https") as caught,
+    ):
+        TarballSource(address, DIGEST).fetch(tmp_path, str)
+    assert "from http to http" in (caught.value.found or "")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "is_followed"),
+    [("https", "https", True), ("https", "http", False), ("http", "https", False)],
+)
+def test_only_a_redirect_from_https_to_https_is_followed(begin, end, is_followed):
+    asked = urllib.request.Request(f"{begin}://example.com/x")
+    place = f"{end}://example.org/y"
+    answer = io.BytesIO()
+    try:
+        new = given._SecureRedirects().redirect_request(
+            asked, answer, 302, "Found", HTTPMessage(), place
+        )
+    except ProvisionError:
+        assert not is_followed
+        assert answer.closed
+    else:
+        assert is_followed
+        assert new is not None
+        assert new.full_url == place
+
+
+def test_an_answer_that_is_cut_off_is_not_taken_for_the_archive(tmp_path):
+    with (
+        answering(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf") as address,
+        pytest.raises(ProvisionError, match="could not be fetched") as caught,
+    ):
+        TarballSource(address, "").fetch(tmp_path, str)
+    assert caught.value.found == "the answer ended after 4 of 100 bytes"
 
 
 def test_an_endless_download_is_stopped_and_progress_is_reported(vendor, tmp_path, monkeypatch):

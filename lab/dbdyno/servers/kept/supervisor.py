@@ -43,8 +43,9 @@ def _serve(folder: Path) -> int:
     request = json.load(sys.stdin)
     instance: Instance | None = None
     try:
-        spec = ServerSpec(request["label"], request["reference"], request["settings"])
-        instance = open.instance(spec, folder / FILES, lambda text: _say(report=text))
+        reference = open.pinned(request["reference"], _report)
+        spec = ServerSpec(request["label"], reference, request["settings"])
+        instance = open.instance(spec, folder / FILES, _report)
         server = instance.start()
         state = _state(spec, server)
         private(folder / PASSWORD, server.credentials.password)
@@ -91,6 +92,10 @@ def _watch(folder: Path, server: Server, state: KeptState) -> None:
         time.sleep(LOOK_S)
     words = server.last_words().strip().splitlines() or ["gone"]
     private(folder / STATE, json.dumps(asdict(replace(state, ending=words[-1]))))
+
+
+def _report(text: str) -> None:
+    _say(report=text)
 
 
 def _say(**message: object) -> None:

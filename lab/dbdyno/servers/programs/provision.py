@@ -8,11 +8,13 @@ each later use compares it with every byte of them.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +22,7 @@ from dbdyno.errors import ProvisionError, StoreError
 from dbdyno.files import hold, locked, remove_left, replaced, temporary_folder
 from dbdyno.servers.programs import identify, places
 from dbdyno.servers.programs.catalog import LIBRARIES, CatalogEntry, Library
-from dbdyno.servers.programs.given import FolderSource
+from dbdyno.servers.programs.given import FolderSource, TarballSource
 from dbdyno.servers.programs.sources import Source, Tool, client, digest_of
 
 RECORD: Final = "dbdyno.json"
@@ -93,15 +95,54 @@ def _fetch_and_unpack(
         work.chmod(0o711)  # clients of root's run as the servers' user
         size = f" ({source.download_bytes / 1e6:.0f} MB)" if source.download_bytes else ""
         report(f"{entry.reference}: fetching {source.name}{size}")
+        _unpack(entry, source, source.fetch(work, report), work, home, report)
+
+
+def _unpack(
+    entry: CatalogEntry,
+    source: Source,
+    fetched: Path,
+    work: Path,
+    home: Path,
+    report: Callable[[str], None],
+) -> None:
+    """Move a download's programs to `home`, by way of the temporary folder `work`."""
+    report(f"{entry.reference}: unpacking")
+    fresh = work / "fresh"
+    places.make_open(fresh)
+    source.unpack(fetched, fresh, home)
+    _write_record(entry, fresh)
+    if home.exists():  # damaged since, as the check before found
+        home.rename(work / "damaged")
+    fresh.rename(home)
+
+
+def pinned(
+    entry: CatalogEntry, source: TarballSource, report: Callable[[str], None]
+) -> TarballSource:
+    """Download an archive of unknown digest, and cache its server by its digest.
+
+    Raises:
+        ProvisionError: as `get`.
+    """
+    check(entry, download=True)
+    servers = places.make_cache_folder(places.SERVERS)
+    address = hashlib.sha256(source.name.encode()).hexdigest()[:16]
+    with (
+        making(servers / f"address-{address}", entry.reference, report),
+        temporary_folder(servers) as work,
+    ):
+        report(f"{entry.reference}: fetching it for its digest")
         fetched = source.fetch(work, report)
-        report(f"{entry.reference}: unpacking")
-        fresh = work / "fresh"
-        places.make_open(fresh)
-        source.unpack(fetched, fresh, home)
-        _write_record(entry, fresh)
-        if home.exists():  # damaged since, as the check before found
-            home.rename(work / "damaged")
-        fresh.rename(home)
+        known = replace(source, identity=digest_of(fetched))
+        known_entry = replace(entry, source=known)
+        home = servers / known_entry.folder_name
+        with making(home, entry.reference, report):
+            if not _is_unchanged(known_entry, home):
+                _unpack(known_entry, known, fetched, work, home, report)
+                places.tell_excess(report)
+            hold(home)
+    return known
 
 
 def _write_record(entry: CatalogEntry, home: Path) -> None:

@@ -339,9 +339,9 @@ def _other_options(publication: Publication) -> Iterator[LedgerEntry]:
                 severity=Severity.NOTE,
                 rule="statements",
                 sentence=say(
-                    "a transaction of {workload} has {count} statements by the printed options",
+                    "a transaction of {workload} has {statements} by the printed options",
                     workload=workload,
-                    count=statements,
+                    statements=count(statements, "statement"),
                 ),
                 arithmetic=say("the audit counts with these, not with sysbench's defaults"),
                 place=publication.places.get(f"statements.{workload}", ""),
@@ -370,18 +370,18 @@ def _statements(cells: list[PublishedCell], by_options: Mapping[str, int]) -> It
                 severity=Severity.NOTE,
                 rule="statements",
                 sentence=say(
-                    "a transaction of {workload} has {other} statements here and {known} by the"
+                    "a transaction of {workload} has {other} here and {known} by the"
                     " printed options: they are of another run",
                     workload=workload,
-                    other=other,
+                    other=count(other, "statement"),
                     known=known,
                 )
                 if workload in by_options
                 else say(
-                    "a transaction of {workload} has {other} statements here and {known} with"
+                    "a transaction of {workload} has {other} here and {known} with"
                     " sysbench's defaults: its options were changed",
                     workload=workload or "?",
-                    other=other,
+                    other=count(other, "statement"),
                     known=known,
                 ),
                 arithmetic=say("queries over transactions in {rows}", rows=count(len(rows), "row")),
@@ -411,9 +411,9 @@ def _of_ratio(
     else:
         severity = Severity.CONTRADICTION
         sentence = say(
-            "queries and transactions do not belong to the same run: a transaction has {known} "
-            "statements",
-            known=known,
+            "queries and transactions do not belong to the same run: a transaction has "
+            "{statements}",
+            statements=count(known, "statement"),
         )
     return LedgerEntry(
         severity=severity,

@@ -314,6 +314,7 @@ READERS: Final[dict[Read, dict[str, Make]]] = {
         "remarks": repeated(" #", behind=" sysbench "),
         "commands": repeated("sysbench \\\n"),
         "runs of go-tpc": repeated("go-tpc "),
+        "commands of pgbench": repeated("pgbench -S \\\n", "tps = 1\n"),
         "margins": repeated("host-% Threads started!\n"),
         "conditions": repeated("Running mixed OLTP test\n", "Number of threads: 1\n"),
         "JSON": repeated('"log":"'),
@@ -326,6 +327,7 @@ READERS: Final[dict[Read, dict[str, Make]]] = {
     imports: {
         "runs": repeated(V1.replace("%", "")),
         "kinds of work": repeated("sysbench oltp_read_only --a=% run\n" + V1.replace("%", "")),
+        "set-ups": repeated("set global a%=%\n=== b% ===\n" + V1.replace("%", "")),
         "rows": repeated("%,A,1.5,2.5\n", CSV, "99,A,3,4\n"),
         "systems": repeated("8,s%,1.5,2.5\n", CSV, "99,A,3,4\n"),
     },

@@ -12,8 +12,10 @@ from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.read import read
 from dbdyno.errors import UsageError
 from dbdyno.measurement.metric import PRIMARY
-from support.published_logs import V1, runs_in
+from support.published_logs import PGBENCH, V1, runs_in
 
+REPEATS = "taken for repeats, as nothing in their log tells them apart"
+SET_UPS = "told apart, as settings or headings in their log differ"
 READ_WRITE = Work(reads=14_000, writes=4_000, others=2_000, events=1000)
 READ_ONLY = Work(reads=14_000, others=2_000, events=1000)
 TPCC = Work(reads=12_930, writes=13_510, others=2_010, events=1000)
@@ -152,7 +154,7 @@ def test_tests_of_one_log_without_names_are_named_by_their_statements(tmp_path: 
         ("db", "unnamed workload (4 writes, 2 others an event)", 0, 150),
         ("db", "unnamed workload (14 reads, 2 others an event)", 1, 90),
     ]
-    assert list(run.notes) == ["told apart, as runs of one name did different work"]
+    assert list(run.notes) == ["told apart, as runs of one name did different work", REPEATS]
 
 
 def test_commands_on_two_servers_are_of_two_systems(tmp_path: Path) -> None:
@@ -274,3 +276,81 @@ def test_the_log_of_prepare_is_left_out(tmp_path: Path) -> None:
     run = files(tmp_path, prepare="Creating table 'sbtest1'...\n", run=log(1, 0, 0, 10))
     assert [cell[0] for cell in cells(run)] == ["run"]
     assert list(run.notes.values()) == ["prepare.log, line 1: sysbench prepare"]
+
+
+FIRST, SECOND, THIRD = log(1, 0, 0, 10), log(1, 0, 0, 20), log(1, 0, 0, 21)
+
+
+def systems(run: ImportedRun) -> list[tuple[str, int]]:
+    return [(one.trial.system, one.trial.block) for one in run.measurements]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"{FIRST}+ mysql -e 'SET GLOBAL sync_binlog = 0'\n{SECOND}{THIRD}",
+            [("db", 0), ("db-sync_binlog-0", 0), ("db-sync_binlog-0", 1)],
+        ),
+        (
+            f"sync_binlog 1\n{FIRST}sync_binlog 0\n{SECOND}sync_binlog 1\n{THIRD}",
+            [("db-sync_binlog-1", 0), ("db-sync_binlog-0", 0), ("db-sync_binlog-1", 1)],
+        ),
+        (
+            f"mysqld --innodb-doublewrite=OFF\n{FIRST}mysqld --innodb-doublewrite=ON\n{SECOND}",
+            [("db-innodb_doublewrite-OFF", 0), ("db-innodb_doublewrite-ON", 0)],
+        ),
+        (
+            f"{PGBENCH}ALTER SYSTEM SET synchronous_commit TO off;\n{PGBENCH}",
+            [("db", 0), ("db-synchronous_commit-off", 0)],
+        ),
+        (
+            f"=== binlog on, run 1 of 2 ===\n{FIRST}=== binlog on, run 2 of 2 ===\n{SECOND}"
+            f"=== binlog off, run 1 of 2 ===\n{THIRD}",
+            [("db-binlog-on", 0), ("db-binlog-on", 1), ("db-binlog-off", 0)],
+        ),
+        (
+            f"=== 关闭 ===\n{FIRST}=== 开启 ===\n{SECOND}",
+            [("db-set-up-1", 0), ("db-set-up-2", 0)],
+        ),
+    ],
+    ids=["statement", "printed", "option", "PostgreSQL", "heading", "Chinese"],
+)
+def test_set_ups_printed_between_runs_are_systems(
+    tmp_path: Path, text: str, expected: list[tuple[str, int]]
+) -> None:
+    run = files(tmp_path, db=text)
+    assert systems(run) == expected
+    assert SET_UPS in run.notes
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "",
+        "=== run 2, Mon Jan  4 09:59:01 UTC 2026 ===\n",
+        "=== Sleeping ===\n",
+        "=== 4 threads ===\n",
+        "Innodb_rows_read 12345\nsync_binlog 1\n",
+        "SET PERSIST bind_password = 'hunter2'\n",
+    ],
+    ids=["nothing", "counted", "a pause", "threads", "a footer", "a password"],
+)
+def test_words_between_runs_that_tell_no_set_up_leave_repeats_with_a_note(
+    tmp_path: Path, between: str
+) -> None:
+    run = files(tmp_path, db=f"=== MySQL 8.0.36, run 1 ===\n{FIRST}{between}{SECOND}")
+    assert systems(run) == [("db", 0), ("db", 1)]
+    assert run.notes == {REPEATS: "db.log: 2 runs of unnamed workload, threads 4"}
+
+
+def test_runs_of_one_command_are_repeats_without_a_note(tmp_path: Path) -> None:
+    command = "sysbench oltp_point_select --tables=4 --threads=4 run\n"
+    run = files(tmp_path, db=f"{command}{FIRST}{command}{SECOND}")
+    assert systems(run) == [("db", 0), ("db", 1)]
+    assert run.notes == {}
+
+
+def test_set_ups_of_two_logs_are_no_systems(tmp_path: Path) -> None:
+    run = files(tmp_path, new=f"sync_binlog=0\n{FIRST}", old=f"sync_binlog=1\n{SECOND}")
+    assert systems(run) == [("new", 0), ("old", 0)]

@@ -60,6 +60,18 @@ Finished
 [Summary] PAYMENT - Takes(s): 299.9, Count: 31773, TPM: 6355.8, Sum(ms): 1617272.1, Avg(ms): 50.9
 tpmC: 6600.0, tpmTotal: 14701.5, efficiency: 1283.0%
 """  # noqa: E501
+FIRST_GO_TPC = """creating table warehouse
+Finished
+$ go-tpc tpcc -D tpcc --warehouses 8 \\
+    run --time 20s --threads 16
+DELIVERY - Takes(s): 9.5, Count: 60, TPM: 378.9, Sum(ms): 16200, Avg(ms): 270, 95th(ms): 512
+NEW_ORDER - Takes(s): 9.6, Count: 640, TPM: 4000.0, Sum(ms): 70400, Avg(ms): 110, 95th(ms): 192
+Finished
+DELIVERY - Takes(s): 19.5, Count: 129, TPM: 396.9, Sum(ms): 35000, Avg(ms): 271, 95th(ms): 512
+NEW_ORDER - Takes(s): 19.6, Count: 1380, TPM: 4224.5, Sum(ms): 153600, Avg(ms): 111, 95th(ms): 192
+NEW_ORDER_ERR - Takes(s): 0.0, Count: 2, TPM: 5108.7, Sum(ms): 92, Avg(ms): 46, 95th(ms): 64
+"""
+FIRST_NUMBERS = {"nopm": "4224.5", "latency_ms_avg": "111", "latency_ms_p95": "192"}
 TPCC_MYSQL = """  [warehouse]: 2
  [connection]: 16
     [measure]: 60 (sec.)
@@ -103,13 +115,20 @@ YCSB = """$ bin/ycsb.sh run jdbc -P workloads/workloadb -p threadcount=24
                 )
             ],
         ),
+        (FIRST_GO_TPC, [(16, FIRST_NUMBERS, 19.6, "go-tpc")]),
+        (FIRST_GO_TPC * 2, [(16, FIRST_NUMBERS, 19.6, "go-tpc")] * 2),
+        (
+            FIRST_GO_TPC.replace("TPM: 4224.5", "OPS: 70.4"),
+            [(16, {**FIRST_NUMBERS, "nopm": "4224.0"}, 19.6, "go-tpc")],
+        ),
         ("tpmC: 9.7\n", [(0, {"nopm": "9.7"}, 0, "go-tpc")]),
         (TPCC_MYSQL, [(16, {"nopm": "3328.200"}, 60, "tpcc-mysql")]),
         (re.sub(r">\n +", "> ", TPCC_MYSQL), [(16, {"nopm": "3328.200"}, 60, "tpcc-mysql")]),
         (YCSB, [(24, {"tps": "1204.8192771084337"}, 0, "YCSB")]),
     ],
     ids=[
-        *("HammerDB", "HammerDB 3", "as JSON", "BenchmarkSQL", "go-tpc", "tpmC", "tpcc-mysql"),
+        *("HammerDB", "HammerDB 3", "as JSON", "BenchmarkSQL", "go-tpc", "first go-tpc"),
+        *("two runs of it", "a second", "tpmC", "tpcc-mysql"),
         *("tpcc-mysql, in a line", "YCSB"),
     ],
 )
@@ -132,6 +151,27 @@ def test_a_number_of_connections_holds_for_one_result() -> None:
         16,
         0,
     ]
+
+
+@pytest.mark.parametrize(
+    ("log", "threads"),
+    [
+        (f"$ pgbench -c 16 -j 4 -S bench\n{PGBENCH[PGBENCH.index('tps') :]}", 16),
+        (f"$ pgbench --client=24 bench\n{OLDER[OLDER.rindex('tps') :]}", 24),
+        (f"$ pgbench -c 16 bench\n{PGBENCH.replace('number of clients: 8', '')}", 16),
+        (f"$ pgbench -c 16 bench\n{PGBENCH}", 8),
+        (f"$ ./tpcc_start -h db -w2 -c32 -r10 -l60\n{TPCC_MYSQL.splitlines()[-1]}\n", 32),
+    ],
+    ids=["pgbench", "older pgbench", "half a head", "the head counts", "tpcc-mysql"],
+)
+def test_a_command_tells_the_connections_of_the_result_below_it(log: str, threads: int) -> None:
+    assert [row.threads for row in rows_in(log, "log")] == [threads]
+
+
+def test_a_command_of_pgbench_holds_for_one_report() -> None:
+    again = PGBENCH[PGBENCH.index("duration") :].replace("219311", "239311")
+    with pytest.raises(UsageError, match="line 18 of log: a report of pgbench that is not whole"):
+        rows_in(f"pgbench -c 16 bench\n{PGBENCH}{again}", "log")
 
 
 def test_a_report_that_is_not_whole_is_refused_with_its_line() -> None:

@@ -128,3 +128,14 @@ def test_lines_that_grep_took_from_reports_are_runs():
         (16, "505.07", "45.79", True),
         (16, "404.04", "45.79", True),
     ]
+
+
+def test_a_command_tells_the_threads_of_a_run_without_its_head():
+    report = V1[V1.index("SQL statistics") : V1.index("Threads fairness")]
+    runs = runs_in(
+        f"sysbench --num-threads=24 --test=oltp run\n{report}"
+        f"sysbench oltp_insert --threads=$t run\n{report}"
+        f"sysbench oltp_insert --threads=32 run\n{V1}{report}",
+        "a.log",
+    )
+    assert [run.threads for run in runs] == [24, 0, 16, 0]

@@ -109,6 +109,8 @@ def folder(tmp_path: Path) -> Path:
     return two_ports(tmp_path / "logs")
 
 
+FIRST_LINE = "NEW_ORDER - Takes(s): 9.6, Count: 640, TPM: 4000.0, Sum(ms): 70400, Avg(ms): 110\n"
+"""A run of the first go-tpc that was cut off."""
 PATTERN = ("--pattern", "{workload}_{threads}_{port}")
 """Of the names in `folder`."""
 
@@ -275,6 +277,7 @@ def test_other_generations_and_pgbench(tmp_path: Path) -> None:
         ("a.log", "progress: 5.0 s, 700.1 tps", "", "line 1 is of a run of pgbench without"),
         ("a.log", HAMMERDB.splitlines()[2], "", "line 1 of"),
         ("a.log", "tpmC: 97.7\n", "", "a file name that does"),
+        ("a.log", FIRST_LINE, "", 'line 1 is of a run of go-tpc without its "Finished"'),
         ("a.json", '{"totals": {}}', "", "holds no results that are known"),
         ("a.json", OWN_JSON, "", "a.json was written by dbdyno itself"),
         ("a.csv", OWN_CSV, "", "of dbdyno sysbench keep the plain log"),

@@ -4,7 +4,7 @@ Every run in a file is imported whole (`recorded`). Unknown facts (settings, cou
 the order of runs) stay empty, so an imported run has numbers, ratios and charts, and no verdict.
 Systems, workloads and load levels have their names from a pattern, the text, or the names of files
 and folders (`names`), and `ImportedRun.files` tells them. Repeats of a cell become blocks, in the
-order in which they are read; runs of one name that did different work are told apart (`apart`).
+order in which they are read; runs of one name with other work or set-ups are told apart (`apart`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from dbdyno.audit.logs.apart import told_apart
+from dbdyno.audit.logs.apart import set_ups_apart, told_apart
 from dbdyno.audit.names import UNKNOWN, NamedLog, Names, crossed, names_of, parts_of
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.recorded import TABLE, Recorded
@@ -34,6 +35,9 @@ from dbdyno.plan.workload import WorkloadPlan
 
 RUNS_MAX: Final = 10_000
 NAMED_MAX: Final = 5
+LABEL_MAX: Final = 64
+"""Characters of a label; a longer name of a set-up is a number."""
+SYSTEM_MAX: Final = 48
 FIELDS: Final = ("system", "workload", "threads", "repeat")
 """Fields of a file name's pattern; all others name the system too."""
 UNNAMED: Final = "unnamed workload"
@@ -128,15 +132,13 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
             wanted="runs that ask a database",
             found="; ".join(filter(None, (_left_out(others), _some(left_out)))) or None,
         )
-    workloads = told_apart([one.workload for one in trials], [one.run.work for one in trials])
-    pairs = list(zip(trials, workloads, strict=True))
-    apart = sorted({workload for trial, workload in pairs if workload != trial.workload})
+    unclear = "" if pattern else _unclear(trials)
+    trials, apart = _told_apart(trials)
     notes = {
         "left out, as they hold no results": _some(left_out),
         "left out, as it is no load on a database": _left_out(others),
-        "told apart, as runs of one name did different work": "; ".join(apart),
+        **apart,
     }
-    trials = [trial._replace(workload=workload) for trial, workload in pairs]
     try:
         return ImportedRun(
             _plan_of(trials, title),
@@ -144,7 +146,7 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
             {subject: text for subject, text in notes.items() if text},
             tuple(_files_of(trials)),
             tuple(text for text, _ in patterns.most_common()),
-            "" if pattern else _unclear(trials),
+            unclear,
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -154,6 +156,55 @@ def imported(paths: Sequence[Path], title: str, mapping: Mapping, pattern: str =
             found=f"{'.'.join(map(str, first['loc']))}: {first['input']!r:.60}",
             hint="give only the files of one experiment, or mend the number",
         ) from error
+
+
+def _told_apart(trials: Sequence[ImportedTrial]) -> tuple[list[ImportedTrial], dict[str, str]]:
+    """Runs with other work or another set-up under names of their own, and notes on them."""
+    workloads = told_apart([one.workload for one in trials], [one.run.work for one in trials])
+    pairs = list(zip(trials, workloads, strict=True))
+    by_work = sorted({workload for trial, workload in pairs if workload != trial.workload})
+    named = [trial._replace(workload=workload) for trial, workload in pairs]
+    set_ups = list(_set_ups(named))
+    by_set_up = dict.fromkeys(f"{system}: {words}" for system, words in set_ups if words)
+    named = [
+        trial._replace(system=system) for trial, (system, _) in zip(named, set_ups, strict=True)
+    ]
+    return named, {
+        "told apart, as runs of one name did different work": "; ".join(by_work),
+        "told apart, as settings or headings in their log differ": _some(list(by_set_up)),
+        "taken for repeats, as nothing in their log tells them apart": _some(list(_alike(named))),
+    }
+
+
+def _set_ups(trials: Sequence[ImportedTrial]) -> Iterator[tuple[str, str]]:
+    """For each run its system and its set-up in words, which is part of the system's name if
+    set-ups of a cell differ in a log."""
+    for _, group in groupby(trials, key=lambda trial: trial.path):
+        runs = list(group)
+        cells = [(one.system, one.workload, one.threads) for one in runs]
+        words = set_ups_apart(cells, [one.run.set_up for one in runs])
+        pairs = [(one.system, text) for one, text in zip(runs, words, strict=True)]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(words), 1)}
+        labels = {pair: label_made_of(" ".join(pair)) for pair in pairs}
+        is_long = any(len(" ".join(pair).strip()) > LABEL_MAX for pair in labels)
+        if any(words) and (is_long or len(set(labels.values())) < len(labels)):
+            labels = {
+                (system, text): label_made_of(f"{system[:SYSTEM_MAX]} set-up {numbers[text]}")
+                for system, text in labels
+            }
+        yield from ((labels[pair], pair[1]) for pair in pairs)
+
+
+def _alike(trials: Sequence[ImportedTrial]) -> Iterator[str]:
+    """Cells with several runs of a log, unless commands prove the same work."""
+    runs: dict[tuple[Path, str, str, int], list[Recorded]] = {}
+    for trial in trials:
+        if trial.run.tool != TABLE and trial.run.failure is None:
+            cell = trial.path, trial.system, trial.workload, trial.threads
+            runs.setdefault(cell, []).append(trial.run)
+    for (path, _, workload, threads), alike in runs.items():
+        if len(alike) > 1 and any(run.work.options is None for run in alike):
+            yield f"{in_utf8(path.name)}: {len(alike)} runs of {workload}, threads {threads}"
 
 
 def _left_out(others: Sequence[ImportedTrial]) -> str:

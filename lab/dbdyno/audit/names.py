@@ -64,6 +64,16 @@ WORD: Final = re.compile(
     rf"(?<![^\W_])(?:{'|'.join(f'(?P<{kind}>{form})' for kind, form in FORMS.items())})(?![^\W_])",
     re.IGNORECASE,
 )
+OF_COUNTS: Final = frozenset(
+    (
+        *("a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "the", "to", "with"),
+        *("first", "second", "third", "next", "last", "another", "again", "no", "number", "count"),
+        *("thread", "threads", "clients", "connections", "users", "concurrency", "running"),
+        *("start", "started", "starting", "begin", "beginning", "now", "seconds", "minutes"),
+    )
+)
+"""Words of headings that only count runs."""
+OF_REPEATS: Final = re.compile(r"第\s?\w{1,3}\s?[次轮遍]|\bof\s\d{1,9}\b")
 SUFFIX: Final = re.compile(
     r"\.(?:log|txt|out|res|results?|dat|csv|json|html?|md|ya?ml|sysbench|stdout)$", re.IGNORECASE
 )
@@ -344,6 +354,23 @@ def workload_of(text: str) -> str:
     """The full name of a workload."""
     bare = text.lower()
     return SHORT.get(re.sub(r"^oltp[-_. ]?", "", bare), "") or workload_in(text) or bare
+
+
+def words_of_heading(text: str) -> str:
+    """A script's heading without workload, threads, dates and repeats; empty if no other words are
+    left."""
+    parts, place, kind = list[str](), 0, ""
+    is_named = is_repeat = False
+    text = OF_REPEATS.sub(" ", text)
+    for match in WORD.finditer(text):
+        is_repeat = match.lastgroup == NUMBER and (is_repeat or kind == NOISE)
+        kind = str(match.lastgroup)
+        if is_repeat or kind not in OF_SYSTEM:
+            parts.append(text[place : match.start()])
+            place = match.end()
+        is_named = is_named or (kind == SYSTEM and match[0].lower() not in OF_COUNTS)
+    kept = " ".join([*parts, text[place:]])
+    return re.sub(r"^\W+|\W+$", "", " ".join(kept.split())) if is_named else ""
 
 
 def _pattern(path: _Path, system: Sequence[_Word], of_name: str) -> str:

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from dbdyno._engine import Histogram
-from dbdyno.audit.logs.apart import Work
+from dbdyno.audit.logs.apart import SetUp, Work
 from dbdyno.audit.logs.other_logs import MINUTE_S, LoggedRow, logs_in
 from dbdyno.audit.logs.sysbench_log import LoggedRun
 from dbdyno.audit.page import columns
@@ -48,6 +48,7 @@ class Recorded(NamedTuple):
         server: server in the command before it; empty if unknown.
         test_without_sql: name of a test that asks no database; empty for all others.
         work: as far as it is known.
+        set_up: as far as a script printed it between several runs of a log.
     """
 
     tool: str
@@ -62,6 +63,7 @@ class Recorded(NamedTuple):
     server: str = ""
     test_without_sql: str = ""
     work: Work = Work()
+    set_up: SetUp = SetUp()
 
 
 def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Recorded]:
@@ -74,7 +76,8 @@ def recorded_in(text: str, source: str, mapping: columns.Mapping) -> list[Record
         if log.refusals:  # a part of a log would be taken for the whole
             raise log.refusals[0]
         if logged := [*map(_sysbench, log.runs), *map(_other, log.rows)]:
-            return sorted(logged, key=lambda run: run.line)
+            every = (run._replace(set_up=log.set_up(run.line)) for run in logged)
+            return sorted(every, key=lambda run: run.line)
         if log.prepared:
             return [Recorded("sysbench", 0, {}, line=log.prepared, test_without_sql="prepare")]
         if log.begun:

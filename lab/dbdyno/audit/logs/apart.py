@@ -1,4 +1,4 @@
-"""Tell runs of one name apart by their work; pure.
+"""Tell runs of one name apart by their work and set-up; pure.
 
 Results are repeats of a cell only if statements per event and options agree. A name and a number of
 threads are no proof: scripts give one name to the logs of several tests.
@@ -6,8 +6,8 @@ threads are no proof: scripts give one name to the logs of several tests.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
@@ -59,13 +59,27 @@ class Work:
     @property
     def statements(self) -> str:
         """Its statements in words: "14 reads, 2 others an event"."""
-        numbers = ((getattr(self, kind) / self.events, kind) for kind in KINDS)
-        return ", ".join(f"{number:.3g} {kind}" for number, kind in numbers if number) + " an event"
+        numbers = ((f"{getattr(self, kind) / self.events:.3g}", kind) for kind in KINDS)
+        parts = (f"{n} {kind[:-1] if n == '1' else kind}" for n, kind in numbers if n != "0")
+        return f"{', '.join(parts)} an event"
 
     @property
     def facts(self) -> frozenset[str]:
         """Its options and conditions."""
         return (self.options or frozenset()) | (self.conditions or frozenset())
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """The set-up of a run, as far as a script printed it above the run.
+
+    Attributes:
+        settings: values of the server's settings, by name; empty if another value came before.
+        heading: words of the last heading on a set-up; empty without.
+    """
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    heading: str = ""
 
 
 def told_apart(labels: Sequence[str], works: Sequence[Work]) -> list[str]:
@@ -145,3 +159,33 @@ def _names(label: str, kinds: Sequence[Work]) -> list[str]:
         name = f"{label} ({', '.join(parts)})" if parts else label
         names.append(name if name not in names else f"{name} #{len(names) + 1}")
     return names
+
+
+def set_ups_apart(cells: Sequence[Hashable], set_ups: Sequence[SetUp]) -> list[str]:
+    """For each run of a log the words by which set-ups of a cell differ; empty without them.
+
+    Headings count only where settings do not tell all apart.
+    """
+    differing = {
+        name
+        for alike in _by_cell(cells, set_ups)
+        for name in frozenset[str]().union(*(one.settings for one in alike))
+        if len({one.settings[name] for one in alike if name in one.settings}) > 1
+    }
+    names = sorted(differing)
+    words = [
+        ", ".join(f"{name}={one.settings[name]}" for name in names if one.settings.get(name))
+        for one in set_ups
+    ]
+    by_words = _by_cell(list(zip(cells, words, strict=True)), set_ups)
+    if not any(len({one.heading for one in alike} - {""}) > 1 for alike in by_words):
+        return words
+    pairs = zip(words, set_ups, strict=True)
+    return [", ".join(filter(None, (text, one.heading))) for text, one in pairs]
+
+
+def _by_cell(cells: Sequence[Hashable], set_ups: Sequence[SetUp]) -> list[list[SetUp]]:
+    alike: dict[Hashable, list[SetUp]] = {}
+    for cell, set_up in zip(cells, set_ups, strict=True):
+        alike.setdefault(cell, []).append(set_up)
+    return list(alike.values())

@@ -116,11 +116,13 @@ class ScriptCommand:
         test: name of the test; empty if unknown.
         options: options on the work; None without the command.
         server: host and port; empty if unknown.
+        threads: 0 if unknown.
     """
 
     test: str = ""
     options: frozenset[str] | None = None
     server: str = ""
+    threads: int = 0
 
 
 class ScriptCommands:
@@ -154,7 +156,7 @@ class ScriptCommands:
 
 def command_of(words: Sequence[str]) -> ScriptCommand:
     """Meaning of the words between `sysbench` and `run`."""
-    test, options, server = "", set[str](), list[str]()
+    test, options, server, threads = "", set[str](), list[str](), 0
     for word in words:
         name, is_given, value = word.lstrip("-").partition("=")
         name = name.replace("_", "-").lower()
@@ -162,11 +164,13 @@ def command_of(words: Sequence[str]) -> ScriptCommand:
             test = test or PurePath(word.strip("'\"")).stem.replace("sysbench", "")
         elif name == "test":
             test = PurePath(value.strip("'\"")).stem
+        elif name in ("threads", "num-threads"):
+            threads = int(value) if re.fullmatch(WHOLE, value) else 0
         elif OF_SERVER.fullmatch(name):
             server.append(value)
         elif not OF_RUN.fullmatch(name):
             options.add(f"--{name}={value}" if is_given else f"--{name}")
-    return ScriptCommand(test, frozenset(options), " ".join(server))
+    return ScriptCommand(test, frozenset(options), " ".join(server), threads)
 
 
 def workload_in(text: str) -> str:
@@ -337,7 +341,9 @@ def prepared_in(streams: Sequence[Stream]) -> int:
 
 
 def _complete(run: LoggedRun) -> None:
-    """Fill in a report without its section on time, which has the same numbers as transactions."""
+    """Fill in threads of its command, and a report without its section on time, which has the same
+    numbers as transactions."""
+    run.threads = run.threads or run.command.threads
     times, rate = run.times.get("transactions", 0), float(run.per_s.get("transactions", 0))
     if not (run.reports or run.checkpoints) and times and rate:
         run.events = run.events or times

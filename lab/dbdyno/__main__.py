@@ -53,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 _interrupt_ends_it()
             from dbdyno.sysbench import entry
 
-            status = entry.program(argv[1:]) if is_program else entry.main(argv[1:])
+            run = entry.program if is_program else entry.main
+            status = run(argv[1:], _login)
             if is_program and not status:
                 # All is written: what Python would free one by one, the system frees at once.
                 os._exit(0)
@@ -70,6 +71,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("dbdyno: interrupted\n")
         return 1
+
+
+def _login(name: str) -> dict[str, str]:
+    """sysbench's options for a server of `dbdyno servers start`; to find it takes imports."""
+    from dbdyno.cli.kept import sysbench_login
+
+    return sysbench_login(name)
 
 
 def _open_closed() -> None:

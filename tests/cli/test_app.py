@@ -261,7 +261,7 @@ def test_called_as_sysbench_it_is_sysbench(monkeypatch: pytest.MonkeyPatch) -> N
 
     seen: list[list[str]] = []
 
-    def persona(argv: list[str]) -> int:
+    def persona(argv: list[str], login: object) -> int:
         seen.append(list(argv))
         return 7
 

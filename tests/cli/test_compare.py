@@ -7,6 +7,7 @@ import pytest
 from dbdyno.cli.compare import KEYS, read
 from dbdyno.errors import PlanError, UnknownSystemError
 from dbdyno.plan.plan import NOT_COMPARED, Plan
+from dbdyno.plan.systems import SystemPlan
 
 GOOD = {
     **dict.fromkeys(KEYS),
@@ -109,6 +110,16 @@ def test_an_equals_sign_of_an_address_is_not_that_of_a_label(
     systems = ("mysql:8.0.15", typed)
     plan = read({**GOOD, "systems": systems}, lambda reference: None)
     assert (plan.systems[1].label, plan.systems[1].reference) == (label, reference)
+
+
+def test_kept_servers_follow_the_others_as_endpoints_with_a_password_of_their_own() -> None:
+    kept = SystemPlan(label="one", reference="mysql://u@127.0.0.1:7/d", password_env="SECRET")
+    plan = plan_of(systems=("mysql:8.0.15",), kept=(kept,))
+    assert [system.label for system in plan.systems] == ["mysql:8.0.15", "one"]
+    assert plan.system("one") == kept
+    assert mistakes_of(systems=(), kept=(kept,)) == [
+        "SYSTEM: two or more are compared, such as mysql:5.7.22 mysql:8.0.15; found 1"
+    ]
 
 
 def test_a_label_with_a_colon_takes_its_own_setting() -> None:

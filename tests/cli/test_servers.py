@@ -76,7 +76,7 @@ def test_programs_and_pristine_data_go_when_it_is_said_so_but_not_those_in_use(
     assert err.endswith("a stays: another dbdyno uses it\n6 MiB freed\n")
 
 
-def test_start_names_the_server_by_its_reference_and_hands_over_settings(
+def test_start_hands_over_settings_and_prints_how_the_server_is_used(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked = []
@@ -92,10 +92,23 @@ def test_start_names_the_server_by_its_reference_and_hands_over_settings(
         0,
         [(tmp_path, "mysql-8.0.15", "mysql:8.0.15", {"sync_binlog": "0"})],
     )
-    assert out.startswith("mysql-8.0.15  mysql:8.0.15  running  pid 4711  127.0.0.1:3307")
     where = f"mysql-8.0.15 --workspace {tmp_path}"
-    last = f"to log in: dbdyno servers shell {where}; to end it: dbdyno servers stop {where}\n"
-    assert err.endswith(last)
+    load = f"DBDYNO_WORKSPACE={tmp_path} dbdyno sysbench --server mysql-8.0.15 oltp_read_write"
+    assert (out.splitlines(), err) == (
+        [
+            "name: mysql-8.0.15",
+            "reference: mysql:8.0.15",
+            "version: 8.0.15",
+            "pid: 4711",
+            "dsn: mysql://dbdyno@127.0.0.1:3307/sbtest",
+            f"password file: {tmp_path}/mysql-8.0.15/password",
+            f"client: dbdyno servers shell {where}",
+            f"prepare: {load} --tables=4 --table-size=10000 prepare",
+            f"run: {load} --tables=4 --table-size=10000 run",
+            f"stop: dbdyno servers stop {where}",
+        ],
+        "",
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,10 +19,15 @@ import pytest
 import dbdyno
 from dbdyno.servers.kept import kept
 from support.lab_process import GONE_S, lives
-from support.real_server import SMALL_REDO, SMALL_REDO_TYPED
+from support.real_server import CROWDED, SMALL_REDO, SMALL_REDO_TYPED
 
 pytestmark = pytest.mark.live
 LAB = str(Path(dbdyno.__file__).parents[1])
+SMALL = ("--set", "innodb_redo_log_capacity=48M", "--set", "innodb_buffer_pool_size=128M")
+TINY = (
+    *("--workload", "oltp_point_select", "--threads", "1", "--tables", "1", "--table-size", "100"),
+    *("--blocks", "1", "--warmup", "0", "--window", "1", *CROWDED),
+)
 
 
 @pytest.fixture
@@ -33,9 +39,9 @@ def workspace() -> Iterator[Path]:
             kept.stop(server, lambda text: None)
 
 
-def typed(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def dbdyno_in(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "dbdyno", "servers", *words],
+        [sys.executable, "-m", "dbdyno", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -43,6 +49,16 @@ def typed(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": LAB},
         timeout=120,
     )
+
+
+def typed(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return dbdyno_in(workspace, "servers", *words)
+
+
+def facts(started: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """What `servers start` has printed, by name."""
+    assert started.returncode == 0, started.stderr
+    return dict(line.split(": ", 1) for line in started.stdout.splitlines())
 
 
 def wait_for_end(pid: int) -> None:
@@ -54,12 +70,10 @@ def wait_for_end(pid: int) -> None:
 
 def test_a_server_is_started_asked_and_stopped_by_four_commands(workspace: Path) -> None:
     """With a version whose programs include the client: a machine need not have one."""
-    small = ("--set", "innodb_redo_log_capacity=48M", "--set", "innodb_buffer_pool_size=128M")
-    started = typed(workspace, "start", "mysql:8.0.33", "--name", "try", *small)
-    assert started.returncode == 0, started.stderr
-    assert started.stdout.startswith("try  mysql:8.0.33  running  pid ")
-    assert typed(workspace, "status").stdout == started.stdout
-    pid = int(started.stdout.split("pid ")[1].split()[0])
+    started = facts(typed(workspace, "start", "mysql:8.0.33", "--name", "try", *SMALL))
+    pid = int(started["pid"])
+    told = typed(workspace, "status").stdout
+    assert told.startswith(f"try  mysql:8.0.33  running  pid {pid}  127.0.0.1:")
     assert psutil.Process(pid).name() == "mysqld"
     question = "SELECT VERSION(), @@innodb_buffer_pool_size, DATABASE()"
     answered = typed(workspace, "shell", "-N", "-e", question)
@@ -68,6 +82,26 @@ def test_a_server_is_started_asked_and_stopped_by_four_commands(workspace: Path)
     assert (stopped.returncode, stopped.stdout) == (0, "")
     wait_for_end(pid)
     assert kept.all_of(workspace / "dbdyno-runs") == []
+
+
+def test_the_printed_commands_work_and_the_server_is_compared_with_another(workspace: Path) -> None:
+    started = facts(typed(workspace, "start", "mysql:8.0.33", "--name", "try", *SMALL))
+    for name, more in (("prepare", ()), ("run", ("--time=1",))):
+        program, *words = shlex.split(started[name])
+        ended = dbdyno_in(workspace, *words, *more)
+        assert (program, ended.returncode) == ("dbdyno", 0), ended.stdout + ended.stderr
+    assert "transactions:" in ended.stdout
+    words[-1] = "cleanup"
+    assert dbdyno_in(workspace, *words).returncode == 0
+    setting = ("--set", "mysql:8.0.33:innodb_redo_log_capacity=48M")
+    compared = dbdyno_in(workspace, "compare", "mysql:8.0.33", "--server", "try", *TINY, *setting)
+    assert compared.returncode == 0, compared.stderr
+    assert "try" in compared.stdout
+    secret = Path(started["password file"]).read_text()
+    runs = workspace / "dbdyno-runs"
+    kept_files = [*runs.glob("dbdyno.sqlite*"), *runs.glob("*/report.*"), *runs.glob("*/log.txt")]
+    assert len(kept_files) > 2
+    assert [path for path in kept_files if secret.encode() in path.read_bytes()] == []
 
 
 def test_the_server_ends_with_a_supervisor_that_is_killed(workspace: Path) -> None:

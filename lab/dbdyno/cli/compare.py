@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from dbdyno.errors import PlanError, PlanMistake, UnknownSystemError
 from dbdyno.plan.mistakes import option_message, shape_message, value_meant, workload_message
 from dbdyno.plan.plan import Plan
-from dbdyno.plan.systems import label_of
+from dbdyno.plan.systems import SystemPlan, label_of
 from dbdyno.plan.template import take_script
 from dbdyno.plan.workload import is_script
 
@@ -60,7 +60,8 @@ def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> 
     """Make the plan of the options.
 
     Args:
-        options: value or default of each parameter of the command `compare`.
+        options: value or default of each parameter of the command `compare`, and the systems of
+            --server as `kept`.
 
     Raises:
         PlanError: all mistakes at once, each under the option it belongs to.
@@ -106,10 +107,14 @@ def _without_effect(options: Mapping[str, Any], plan: Plan) -> Iterator[PlanMist
 def _systems(
     options: Mapping[str, Any], check: Callable[[str], None], mistakes: list[PlanMistake]
 ) -> list[dict[str, Any]]:
-    """Each system's label, reference and settings; `NAME=REFERENCE` gives it a label of its own."""
+    """Each system's label, reference and settings; `NAME=REFERENCE` gives it a label of its own.
+
+    The systems of --server follow those of SYSTEM.
+    """
     typed = options["systems"] or ()
-    if len(typed) < 2:
-        message = f"two or more are compared, such as mysql:5.7.22 mysql:8.0.15; found {len(typed)}"
+    kept: Sequence[SystemPlan] = options.get("kept", ())
+    if (count := len(typed) + len(kept)) < 2:
+        message = f"two or more are compared, such as mysql:5.7.22 mysql:8.0.15; found {count}"
         mistakes.append(PlanMistake("SYSTEM", message))
     systems: list[dict[str, Any]] = []
     for text in typed:
@@ -123,6 +128,15 @@ def _systems(
             check(reference)
         except UnknownSystemError as error:
             mistakes.append(PlanMistake(f"SYSTEM {systems[-1]['label']}", error.one_line))
+    systems += [
+        {
+            "label": system.label,
+            "reference": system.reference,
+            "settings": {},
+            "password_env": system.password_env,
+        }
+        for system in kept
+    ]
     typed_settings = options["settings"] or ()
     seen: set[str] = set()
     for text in sorted(typed_settings, key=_is_for_one):  # which win, wherever they stand

@@ -18,6 +18,7 @@ from rich.text import Text as Styled
 
 from dbdyno import api
 from dbdyno.cli.gate import check_verdicts
+from dbdyno.cli.kept import lend_passwords
 from dbdyno.cli.machines import HERE, Machines, machines_of
 from dbdyno.cli.options import next_command
 from dbdyno.cli.progress import Countdown, Several, note, noted, watched
@@ -193,6 +194,7 @@ def _run(
             hint=f"its report: {_command('report', run, workspace, '')};"
             " to measure: dbdyno compare --help",
         )
+    lend_passwords(workspace, run.plan)
     note(_announcement(run.run_id, outlook))
     if (known := certify.known()).failed:
         note(

@@ -12,6 +12,7 @@ import typer
 from dbdyno.cli import flow, options
 from dbdyno.cli.compare import read
 from dbdyno.cli.flow import ReportOptions
+from dbdyno.cli.kept import system_of
 from dbdyno.cli.machines import machines_of
 from dbdyno.cli.plan import in_budget, pinned, read_file, with_generators
 from dbdyno.cli.progress import note
@@ -24,6 +25,7 @@ from dbdyno.servers.open import check
 def compare(
     context: typer.Context,
     systems: options.Systems = None,
+    server: options.KeptServers = None,
     workload: options.Workloads = None,
     threads: options.Threads = options.THREADS,
     rates: options.Rates = "",
@@ -51,6 +53,7 @@ def compare(
     """Measure two or more servers and judge which is faster."""
     typed = {  # by name, so that an option stands in the signature and in KEYS only
         **context.params,
+        "kept": [system_of(workspace, name) for name in server or ()],
         "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
         "connections": connections if "connections" in _typed(context) else None,
     }

@@ -7,6 +7,7 @@ are reported at once, and the plan alone knows defaults.
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ TABLES: Final = str(DatasetPlan().tables)
 TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
-WORKSPACE: Final = Path("dbdyno-runs")
+WORKSPACE: Final = Path(os.environ.get("DBDYNO_WORKSPACE") or "dbdyno-runs")
 PORT: Final = 8732
 
 
@@ -104,6 +105,14 @@ Systems = Annotated[
         "gives a server a name for the report. All servers are compared with the first, the "
         "baseline.",
         rich_help_panel="What to compare",
+    ),
+]
+KeptServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server",
+        metavar="NAME",
+        help="Also compare the server that `dbdyno servers start` started as NAME. Repeatable.",
     ),
 ]
 Workloads = Annotated[
@@ -259,7 +268,8 @@ Workspace = Annotated[
     Path,
     typer.Option(
         metavar="DIR",
-        help="Folder for results. Its disk also holds the servers' data files.",
+        help="Folder for results. Its disk also holds the servers' data files. Environment "
+        "variable: DBDYNO_WORKSPACE.",
         callback=expanded,
         rich_help_panel="General options",
     ),
@@ -429,6 +439,14 @@ Reference = Annotated[
 ServerSettings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Server setting. Repeatable."),
+]
+KeptServer = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="NAME",
+        help="Use the server that `dbdyno servers start` started as NAME, instead of REF.",
+    ),
 ]
 ServerName = Annotated[
     str | None,

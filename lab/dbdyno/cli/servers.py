@@ -6,12 +6,16 @@ As in `app`, commands are thin: results go to stdout, everything else to stderr.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 import typer
 
 from dbdyno.cli import options
+from dbdyno.cli.kept import login
 from dbdyno.cli.progress import note, noted
 from dbdyno.cli.runs import confirm
 from dbdyno.errors import UsageError
@@ -21,12 +25,14 @@ from dbdyno.report.formats.stdout import print_lines, printable
 from dbdyno.report.numbers import mebibytes
 from dbdyno.servers import open
 from dbdyno.servers.kept import kept
-from dbdyno.servers.kept.kept import KeptServer
+from dbdyno.servers.kept.kept import KeptServer, KeptState
 from dbdyno.servers.programs import places, provision
 from dbdyno.servers.programs.catalog import CATALOG
 from dbdyno.servers.reference import is_endpoint
 
 app = typer.Typer(no_args_is_help=True)
+LOAD: Final = "oltp_read_write --tables=4 --table-size=10000"
+"""Test and tables of the sysbench command that `start` prints."""
 
 
 @app.command("list")
@@ -81,7 +87,9 @@ def start(
     settings: options.ServerSettings = None,
     workspace: options.Workspace = options.WORKSPACE,
 ) -> None:
-    """Start a server, which runs until `dbdyno servers stop`."""
+    """Start a server, which runs until `dbdyno servers stop`. Print its address, the file with its
+    password, and commands that use it.
+    """
     open.check(reference)
     if is_endpoint(reference):
         raise UsageError("an endpoint runs already: there is nothing to fetch or start")
@@ -89,11 +97,32 @@ def start(
     changed = options.settings_of(settings or [])
     with noted() as lines:
         server = kept.start(workspace, called, reference, changed, lines.stage)
-    _print_columns([_row(server)])
-    log_in, end = (
-        options.next_command("servers", do, called, workspace=workspace) for do in ("shell", "stop")
+    assert server.state is not None  # it is ready
+    about = _about(server, server.state, workspace)
+    print_lines("\n".join(f"{name}: {value}" for name, value in about.items()))
+
+
+def _about(server: KeptServer, state: KeptState, workspace: Path) -> dict[str, str]:
+    """Facts of a started server, and commands to be typed as they stand, by name."""
+    usual = workspace == options.WORKSPACE
+    place = "" if usual else f"DBDYNO_WORKSPACE={shlex.quote(str(workspace))} "
+    load = f"{place}dbdyno sysbench --server {server.name} {LOAD}"
+    client, end = (
+        options.next_command("servers", command, server.name, workspace=workspace)
+        for command in ("shell", "stop")
     )
-    note(f"to log in: {log_in}; to end it: {end}")
+    return {
+        "name": server.name,
+        "reference": state.reference,
+        "version": state.version,
+        "pid": str(state.pid or "unknown"),
+        "dsn": state.dsn,
+        "password file": str(server.folder / kept.PASSWORD),
+        "client": client,
+        "prepare": f"{load} prepare",
+        "run": f"{load} run",
+        "stop": end,
+    }
 
 
 @app.command()
@@ -131,11 +160,8 @@ def open_shell(
     if name is not None and name.startswith("-"):  # an option of the client, and no name
         arguments.insert(0, name)
         name = None
-    server = kept.find(workspace, name)
-    password = kept.password(server)
-    if server.state is None:
-        raise UsageError(f"{server.name} is still {server.status}", hint="wait until it is ready")
-    command = kept.shell(server.state, password, arguments)
+    state, password = login(kept.find(workspace, name))
+    command = kept.shell(state, password, arguments)
     sys.stdout.flush()
     os.execve(command.command[0], command.command, command.environment)  # noqa: S606 - becomes the client
 

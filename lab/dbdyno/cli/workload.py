@@ -12,8 +12,9 @@ import typer
 
 from dbdyno import _engine, shipped
 from dbdyno.cli import options
+from dbdyno.cli.kept import system_of
 from dbdyno.cli.progress import note, noted
-from dbdyno.errors import LoadError
+from dbdyno.errors import LoadError, UsageError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.files import temporary_folder
 from dbdyno.plan.plan import Plan
@@ -46,15 +47,28 @@ def check(file: File) -> None:
 
 @app.command("try")
 def try_it(
-    file: File, reference: options.Reference, settings: options.ServerSettings = None
+    file: File,
+    reference: options.Reference = "",
+    settings: options.ServerSettings = None,
+    kept_server: options.KeptServer = "",
 ) -> None:
     """Run ten events of a template on a server and print them. dbdyno starts the server, unless REF
-    is the address of a running server, whose database must contain no other tables.
+    is the address of a running server, or --server names one. The database of a running server must
+    contain no other tables.
     """
-    script = lua(_read(file), file.name)
+    if bool(reference) == bool(kept_server):
+        raise UsageError(
+            "a template is tried on one server",
+            wanted="REF, or --server NAME",
+            found="both" if reference else "neither",
+        )
+    script, password_env = lua(_read(file), file.name), ""
+    if kept_server:
+        system = system_of(options.WORKSPACE, kept_server)
+        reference, password_env = system.reference, system.password_env
     open.check(reference)
-    own = options.settings_of(settings or [])
-    spec = ServerSpec(label_of(reference), reference, own, has_scripts=True)
+    label, own = kept_server or label_of(reference), options.settings_of(settings or [])
+    spec = ServerSpec(label, reference, own, password_env=password_env, has_scripts=True)
     with temporary_folder() as folder, noted() as lines:
         folder.chmod(0o755)  # the server's user must enter it
         instance = open.instance(spec, folder / "server", lines.stage)

@@ -233,16 +233,27 @@ def credentials(reference: EndpointReference, password_env: str) -> Credentials:
     Raises:
         UsageError: the named variable is not set, or others may read the file.
     """
-    if password_env and password_env not in os.environ:
+    named = password_env or PROTOCOLS[reference.driver].password_variable
+    secret = _lent.get(named, os.environ.get(named))
+    if password_env and secret is None:
         raise UsageError(
             f"the password of {reference.user} is not there",
             wanted=f"the environment variable {password_env}, as password_env says",
             found="it is not set",
             hint=f"export {password_env} before the run, empty for a user without a password",
         )
-    named = password_env or PROTOCOLS[reference.driver].password_variable
-    secret = os.environ.get(named)
     return Credentials(reference.user, _from_file(reference) if secret is None else secret)
+
+
+_lent: Final[dict[str, str]] = {}
+
+
+def lend_password(variable: str, password: str) -> None:
+    """Have `credentials` find a password under the name of a variable, which stays unset.
+
+    Child processes inherit variables, and would get the password with them.
+    """
+    _lent[variable] = password
 
 
 def _from_file(reference: EndpointReference) -> str:

@@ -39,28 +39,34 @@ from dbdyno.sysbench.request import General, Request
 from dbdyno.sysbench.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dbdyno.sysbench.script import ScriptFile
 
+    Login = Callable[[str], Mapping[str, str]]
+    """Options for a server of dbdyno's by its name, the password among them; Refusal without it."""
 
-def program(argv: Sequence[str]) -> int:
+
+def program(argv: Sequence[str], login: Login | None = None) -> int:
     """As `main`, for a process of its own, with which programs end that scripts have started."""
     _engine.adopt_orphans()
     try:
-        return main(argv)
+        return main(argv, login)
     finally:
         _engine.end_descendants()
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str], login: Login | None = None) -> int:
     """Run sysbench's command line (without the program's name).
+
+    Args:
+        login: finds the server of ``--server``; without it the option is refused.
 
     Returns:
         0 done; 1 refused or failed; 128 + n when signal n ended the run, after its report.
     """
     try:
-        status = _run(argv)
+        status = _run(argv, login)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader went away (`| head`): nothing is left to write, and Python must not try.
@@ -69,16 +75,16 @@ def main(argv: Sequence[str]) -> int:
     return status
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str], login: Login | None) -> int:
     try:
-        return _run_or_refuse(argv)
+        return _run_or_refuse(argv, login)
     except Refusal as refusal:
         stream = sys.stdout if is_text_asked(argv) and not refusal.to_stderr else sys.stderr
         write_text(stream, "\n".join(refusal.lines) + "\n")
         return refusal.exit_status
 
 
-def _run_or_refuse(argv: Sequence[str]) -> int:
+def _run_or_refuse(argv: Sequence[str], login: Login | None) -> int:
     line = command_line.read_command_line(argv)
     if boolean(line.typed.get("help", "off")):
         sys.stdout.write(general_help())
@@ -87,6 +93,10 @@ def _run_or_refuse(argv: Sequence[str]) -> int:
     if boolean(line.typed.get("version", "off")):
         sys.stdout.write(f"sysbench {RELEASES[release]}\n")
         return 0
+    if "server" in line.typed:
+        if login is None:
+            raise argument_error("invalid option: --server", "  hint: begin with dbdyno sysbench")
+        line.typed = {**login(line.typed["server"] or ""), **line.typed}
     if "test" in line.typed and release == command_line.V1_0:
         sys.stderr.write(f"{command_line.TEST_IS_DEPRECATED}\n")
     typed, warnings = command_line.with_current_names(line.typed)

@@ -17,6 +17,7 @@ from dbdyno.errors import ServerError, StoreError, UsageError
 from dbdyno.files import holder, is_locked
 from dbdyno.servers.kept import kept as module
 from dbdyno.servers.kept.kept import KeptState, product_of, shell
+from dbdyno.servers.reference import parse
 from support.archives import program
 from support.lab_process import lives, until
 
@@ -75,6 +76,13 @@ def test_of_two_starts_at_once_one_wins_and_the_other_harms_nothing(workspace):
     ]
     assert module.find(workspace, "one").status == "running"
     assert module.password(module.find(workspace, "one")) == "secret-4711"
+
+
+@pytest.mark.parametrize(("driver", "scheme"), [("mysql", "mysql"), ("pgsql", "postgresql")])
+def test_its_address_is_a_reference_to_an_endpoint(driver, scheme):
+    state = KeptState("x:1", "1", 1, "127.0.0.1", 7, "u", "d", "", "", driver=driver)
+    assert state.dsn == f"{scheme}://u@127.0.0.1:7/d"
+    assert parse(state.dsn).driver == driver
 
 
 def test_the_only_one_need_not_be_named(workspace):

@@ -23,6 +23,8 @@ from dbdyno.sysbench.options.values import Refusal
         (["--table-size=1", "--table_size=2"], (None, None), {"table-size": "2"}),
         (["--mysql-password=a=b c--"], (None, None), {"mysql-password": "a=b c--"}),
         (["-h"], ("-h", None), {}),
+        (["--server", "try", "cpu"], ("cpu", None), {"server": "try"}),
+        (["--server=a", "cpu", "--server"], ("cpu", None), {"server": None}),
     ],
 )
 def test_words_and_options_stand_in_any_order_and_the_last_option_wins(arguments, words, typed):

@@ -80,6 +80,12 @@ class KeptState:
     ending: str = ""
     driver: str = MYSQL
 
+    @property
+    def dsn(self) -> str:
+        """Its address as a reference to an endpoint, without the password."""
+        scheme = "postgresql" if self.driver == PGSQL else "mysql"
+        return f"{scheme}://{self.user}@{self.host}:{self.port}/{self.database}"
+
 
 @dataclass(frozen=True)
 class KeptServer:

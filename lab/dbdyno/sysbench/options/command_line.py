@@ -86,7 +86,8 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
     """Sort the arguments into words and options; Refusal for a third word or an unreadable file."""
     line = CommandLine()
     line.arguments = tuple(argv)
-    for place, argument in enumerate(argv):
+    arguments = iter(enumerate(argv))
+    for place, argument in arguments:
         if argument == "--" and place + 1 < len(argv):
             typed = argv[place + 1]
             hint = f"  hint: a blank stands after the dashes; --{typed.lstrip('-')} may be meant"
@@ -98,6 +99,8 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
         key = canonical(name)
         if key == "config-file":
             _add_file(line, value if equals else None)
+        elif key == "server" and not equals:  # its value may be a word, as of dbdyno's commands
+            line.add_option(key, next(arguments, (0, None))[1], argument, None)
         else:
             line.add_option(key, value if equals else None, argument, None)
     return line

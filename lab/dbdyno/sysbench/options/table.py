@@ -100,6 +100,8 @@ DATABASE = _options("""
 db-driver  STRING mysql database driver {mysql,pgsql}
 db-ps-mode STRING auto  prepared statements {auto,disable}
 db-debug   BOOL   off   without effect: dbdyno has nothing more to print
+server     STRING -     name of a server that dbdyno servers start has started: stands for the
+    options of its driver, host, port, user, password and database that are not given
 """)
 MYSQL = _options("""
 mysql-host                   LIST   localhost      host; localhost means the Unix socket, 127.0.0.1
@@ -193,7 +195,7 @@ NOT_OF_1_0 = frozenset(
         *("arrival", "compat", "detail", "luajit-cmd"),
         *("mysql-compression-algorithms", "mysql-ssl-ca", "mysql-ssl-cert", "mysql-ssl-key"),
         *("output", "output-file", "percentile-format", "pgsql-sslmode", "rand-zipfian-exp"),
-        *("think-time", "thread-init-timeout", "warmup-time"),
+        *("server", "think-time", "thread-init-timeout", "warmup-time"),
     )
 )
 """Those of them that sysbench 1.1 added, and dbdyno's own."""

@@ -82,7 +82,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "audit.page.grids": "the door of the finders of tables",
     "audit.sentences": "words of a page, apart from the YAML that quotes them",
     "export.files": "the door of the export",
-    "experiment.watch.neighbours": "processes of others, which no counter of a window is about",
     "fleet.fleet": "the door of the fleet",
     "judge.multiplier_table": "written by validation/multipliers.py",
     "plan.sql": "a language of its own, read in linear time",

@@ -65,6 +65,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         ),
     },
     "Check": {
+        "doctor": Command(
+            "doctor:command", "Show what this machine lacks and what may disturb a run."
+        ),
         "audit": Command("audit:command", "Look for contradictions in a published benchmark."),
         "import": Command(
             "importing:import_command", "Import results of other benchmark tools as a run."

@@ -45,7 +45,7 @@ KEPT_SHARE: Final = 0.25
 
 def kept_most(cache: Path, taken: int) -> int:
     """Bytes allowed to unused loads in the cache, given their present bytes."""
-    share = int(KEPT_SHARE * (shutil.disk_usage(_there(cache)).free + taken))
+    share = int(KEPT_SHARE * (shutil.disk_usage(nearest(cache)).free + taken))
     return int(min(share, within_limit(taken)))
 
 
@@ -64,7 +64,7 @@ def check_before(dataset: DatasetPlan, instances: Iterable[Instance]) -> None:
     places: dict[int, Path] = {}
     ours = [one for one in instances if not reference.is_endpoint(one.spec.reference)]
     for instance in ours:
-        place = _there(instance.folder)
+        place = nearest(instance.folder)
         disk = place.stat().st_dev
         places.setdefault(disk, place)
         wanted[disk] = wanted.get(disk, FLOOR_BYTES) + _still_needed(dataset, instance)
@@ -83,7 +83,7 @@ def check_before(dataset: DatasetPlan, instances: Iterable[Instance]) -> None:
 def check_during(folders: Sequence[Path]) -> None:
     """Check the disks while running; LoadError if any is nearly full."""
     for folder in folders:
-        place = _there(folder)
+        place = nearest(folder)
         free = shutil.disk_usage(place).free
         if free < FLOOR_BYTES:
             raise LoadError(
@@ -101,7 +101,7 @@ def _still_needed(dataset: DatasetPlan, instance: Instance) -> int:
     return there if instance.has_snapshot() else there + 2 * data
 
 
-def _there(folder: Path) -> Path:
+def nearest(folder: Path) -> Path:
     """The folder, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if place.exists())
 

@@ -327,6 +327,11 @@ def _network(before: NetworkCounters, after: NetworkCounters, seconds: float) ->
 
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
+CONTROLLERS: Final[dict[str, tuple[str, ...]]] = {
+    "cpu": ("cpu", "cpu,cpuacct"),
+    "memory": ("memory",),
+}
+"""Controllers of control groups of version 1, and the folders where they are mounted."""
 CPUS: Final = Path("/sys/devices/system/cpu")
 CLOCKS_READ: Final = 8
 CORES_LISTED_MAX: Final = 64
@@ -359,22 +364,43 @@ def swap_pages() -> int | None:
 
 def throttled(pids: Iterable[int]) -> int | None:
     """Periods so far in which a quota of these processes, or of a group above them, was used up."""
-    files = {file for pid in pids if pid for file in _cpu_stat_files(pid)}
+    files = {file for pid in pids if pid for file in _group_files(pid, "cpu", "cpu.stat")}
     rows = [proc.named_numbers(text_of(file)) for file in files]
     counts = [row["nr_throttled"] for row in rows if "nr_throttled" in row]
     return sum(counts) if counts else None
 
 
-def _cpu_stat_files(pid: int) -> Iterator[Path]:
-    """CPU accounting of a process's control group and of all groups above it."""
+def quota_cores(pid: int) -> float | None:
+    """Least quota of a process's control groups, in cores."""
+    texts = [text_of(file) for file in _group_files(pid, "cpu", "cpu.max")]
+    for file in _group_files(pid, "cpu", "cpu.cfs_quota_us"):
+        texts.append(f"{text_of(file)} {text_of(file.with_name('cpu.cfs_period_us'))}")
+    pairs = [words for text in texts if len(words := text.split()) == 2]
+    return min(
+        (int(q) / int(p) for q, p in pairs if q.isdecimal() and p.isdecimal() and int(p)),
+        default=None,
+    )
+
+
+def memory_limit_bytes(pid: int) -> int | None:
+    """Least limit of memory of a process's control groups."""
+    names = ("memory.max", "memory.limit_in_bytes")
+    return min(
+        _numbers(file for name in names for file in _group_files(pid, "memory", name)),
+        default=None,
+    )
+
+
+def _group_files(pid: int, controller: str, name: str) -> Iterator[Path]:
+    """A file of a process's control group, and the same of all groups above it."""
     groups = proc.cgroups(text_of(PROC / f"{pid}/cgroup"))
-    for controller, roots in (("cpu", ("cpu", "cpu,cpuacct")), ("", ("", "unified"))):
-        if (path := groups.get(controller)) is None:
+    for known, roots in ((controller, CONTROLLERS[controller]), ("", ("", "unified"))):
+        if (path := groups.get(known)) is None:
             continue
         for root in roots:
             group = CGROUPS / root / path.lstrip("/")
             while group.is_relative_to(CGROUPS / root):
-                yield group / "cpu.stat"
+                yield group / name
                 group = group.parent
 
 

@@ -17,13 +17,13 @@ CORES_MIN: Final = 0.05
 """Fewer cores disturb nobody."""
 
 
-def busiest(server_pid: int) -> list[str]:
+def busiest(server_pid: int, look_s: float = LOOK_S) -> list[str]:
     """Processes other than the lab's and the server's that use most CPU now, the first most.
 
     >>> ["python3 (pid 4242, 0.71 cores)"]
     """
     before, began_s = _cpu_s(), time.monotonic()
-    time.sleep(LOOK_S)
+    time.sleep(look_s)
     own = {*family(os.getpid()), *(family(server_pid) if server_pid else ())}
     seconds = time.monotonic() - began_s
     cores = {

@@ -199,8 +199,7 @@ def check(entry: CatalogEntry, *, download: bool) -> None:
     """
     _check_machine(entry)
     wanted = entry.source.tools if download else ()
-    tools = [tool for tool in wanted if shutil.which(client(tool.program)) is None]
-    libraries = [library for library in entry.libraries if not loadable(library.soname)]
+    tools, libraries = lacking(wanted, entry.libraries)
     if not tools and not libraries:
         return
     missing = [*(tool.program for tool in tools), *(library.soname for library in libraries)]
@@ -211,7 +210,17 @@ def check(entry: CatalogEntry, *, download: bool) -> None:
             [*(tool.program for tool in wanted), *(lib.soname for lib in entry.libraries)]
         ),
         found=f"without {', '.join(missing)}",
-        hint=_command(tools, libraries),
+        hint=install_command(tools, libraries),
+    )
+
+
+def lacking(
+    tools: Iterable[Tool], libraries: Iterable[Library]
+) -> tuple[list[Tool], list[Library]]:
+    """The tools and the libraries that are not on this machine."""
+    return (
+        [tool for tool in tools if shutil.which(client(tool.program)) is None],
+        [library for library in libraries if not loadable(library.soname)],
     )
 
 
@@ -236,9 +245,10 @@ def check_program(program: Path, entry: CatalogEntry) -> None:
     lost = [line.split()[0] for line in said if "=> not found" in line]
     if lost:
         known = [library for library in LIBRARIES if library.soname in lost]
+        by_hand = "install the packages that hold these libraries"
         raise ProvisionError(
             f"{entry.reference} is there but cannot be run: {', '.join(lost)} not found",
-            hint=_command([], known) if known else "install the packages that hold these libraries",
+            hint=install_command([], known) if known else by_hand,
         )
 
 
@@ -253,7 +263,7 @@ def _check_machine(entry: CatalogEntry) -> None:
         )
 
 
-def _command(tools: Iterable[Tool], libraries: Iterable[Library]) -> str:
+def install_command(tools: Iterable[Tool], libraries: Iterable[Library]) -> str:
     """Command that installs the packages, with their newer names in Debian."""
     packages = [tool.package for tool in tools] + [library.package for library in libraries]
     command = f"apt-get install -y {' '.join(packages)}"

@@ -28,6 +28,8 @@ pub enum WholePassword<'a> {
 pub struct Summary {
     /// Rows changed, as the server counts them.
     pub affected_rows: u64,
+    /// Key given by MySQL to the row of an INSERT, else 0.
+    pub last_insert_id: u64,
     /// Rows received.
     pub rows: u64,
     /// Columns of the last result; 0 when it was no result set.

@@ -62,7 +62,9 @@ impl Answers {
 
     pub(super) fn ok_numbered(&mut self, affected_rows: u64, sequence: &mut u8) {
         let status = STATUS_AUTOCOMMIT;
-        response::Ok { affected_rows, status, ..response::Ok::default() }
+        // As if each change were the first INSERT into its table.
+        let last_insert_id = affected_rows;
+        response::Ok { affected_rows, last_insert_id, status, warnings: 0 }
             .write(&mut self.out, sequence);
     }
 

@@ -390,6 +390,7 @@ pub(super) fn answered(host: &mut Caller, reply: Reply, summary: &Summary, id: u
     let asked = connection(host);
     asked.error = 0;
     host.task.failed = 0;
+    host.task.last_insert_id = summary.last_insert_id;
     let open = &mut host.connections.open[place(asked.number)];
     if host.task.op() == Some(Op::Prepare) {
         let sql = host.task.text().to_vec();

@@ -67,6 +67,7 @@ pub(super) struct Task {
     pub(super) number: f64,
     pub(super) failed: u32,
     pub(super) affected_rows: u64,
+    pub(super) last_insert_id: u64,
     pub(super) rows: u64,
     pub(super) columns: u32,
     /// Results of the last text not taken yet.
@@ -93,6 +94,7 @@ impl Task {
             number: 0.0,
             failed: 0,
             affected_rows: 0,
+            last_insert_id: 0,
             rows: 0,
             columns: 0,
             more_results: 0,

@@ -398,6 +398,7 @@ impl ReplyState {
     fn take_ok(&mut self, first: u8, head: &[u8]) -> Result<Option<Outcome>, ScanError> {
         let ok = OkPacket::parse(head).map_err(|_| self.unfit(first))?;
         self.summary.affected_rows = self.summary.affected_rows.saturating_add(ok.affected_rows);
+        self.summary.last_insert_id = ok.last_insert_id;
         if self.stage == Stage::First {
             self.summary.columns = 0;
         }

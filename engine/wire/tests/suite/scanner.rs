@@ -22,7 +22,7 @@ fn done(affected_rows: u64, rows: u64, columns: u64, bytes: &[u8]) -> Outcome {
 
 fn several(results: u32, affected_rows: u64, rows: u64, columns: u64, bytes: &[u8]) -> Outcome {
     let bytes = bytes.len() as u64;
-    Outcome::Done(Summary { affected_rows, rows, columns, results, bytes })
+    Outcome::Done(Summary { affected_rows, last_insert_id: 0, rows, columns, results, bytes })
 }
 
 fn deadlock() -> ServerError {
@@ -173,10 +173,18 @@ proptest! {
 }
 
 #[test]
-fn an_ok_gives_the_affected_rows() {
+fn an_ok_gives_the_affected_rows_and_the_key_of_an_insert() {
     let mut writer = Writer::new(true);
-    writer.ok(300, 2);
-    let outcome = done(300, 0, 0, &writer.out);
+    let ok = OkPacket { affected_rows: 300, last_insert_id: 70_000, status: 2, warnings: 0 };
+    ok.write(&mut writer.out, &mut writer.sequence);
+    let bytes = writer.out.len() as u64;
+    let outcome = Outcome::Done(Summary {
+        affected_rows: 300,
+        last_insert_id: 70_000,
+        results: 1,
+        bytes,
+        ..Summary::default()
+    });
     check(&Sample { shape: ReplyShape::Text, deprecate_eof: true, bytes: writer.out, outcome });
 }
 

@@ -92,6 +92,7 @@ typedef struct dbdyno_task {
   double number;
   uint32_t failed;
   uint64_t affected_rows;
+  uint64_t last_insert_id;
   uint64_t rows;
   uint32_t columns;
   uint32_t more_results;

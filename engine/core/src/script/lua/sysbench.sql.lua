@@ -12,7 +12,7 @@ local set_null, set_integer, set_real, set_text, set_random =
 local FATAL, ALERT = host.FATAL, host.ALERT
 local istype, cast, text_of = ffi.istype, ffi.cast, ffi.string
 local error, tostring, tonumber, type, select, unpack = error, tostring, tonumber, type, select, unpack
-local format, floor = string.format, math.floor
+local byte, format, floor = string.byte, string.format, math.floor
 
 local result_t, param_t, statement_t, connection_t =
   ffi.typeof("sql_result"), ffi.typeof("sql_param"), ffi.typeof("sql_statement"), ffi.typeof("sql_connection")
@@ -365,6 +365,35 @@ function Connection.next_result(connection)
   end
   ask(task, host.NEXT_RESULT, connection, nil, nil, 0)
   return result_of(connection)
+end
+
+-- dbdyno's own: the rows changed by the last statement.
+function Connection.affected_rows(connection)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection, "affected_rows")
+  end
+  return tonumber(task.affected_rows)
+end
+
+-- dbdyno's own: the key that the last INSERT gave to its row, 0 without one. MySQL's answer tells it. PostgreSQL's has
+-- it as a whole number in the first column of RETURNING, in binary form if the statement is prepared; this takes a row.
+function Connection.last_insert_id(connection)
+  if not istype(connection_t, connection) then
+    wrong_handle("sql_connection", connection, "last_insert_id")
+  end
+  if host.driver ~= "pgsql" then
+    return tonumber(task.last_insert_id)
+  end
+  local row = task.columns > 0 and host.next_row(connection.number)
+  local key = row and row[1] or ""
+  if task.op == host.QUERY or not host.prepares then
+    return tonumber(key) or 0
+  end
+  local number = 0
+  for place = 1, #key do
+    number = number * 256 + byte(key, place)
+  end
+  return number
 end
 
 local statements = 0

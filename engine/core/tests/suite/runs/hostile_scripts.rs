@@ -83,7 +83,7 @@ const HOSTILE: [&str; 86] = [
     "local t = newproxy(true) getmetatable(t).__len = function() return 5e8 end sysbench.rand.string(t)",
     "local s = con:prepare('SELECT ?') s:bind_param(s:bind_create(3)) pcall(s.bind_param, s, io.stdout) s:execute()",
     "con:prepare('SELECT 1').execute(io.stdout)",
-    "con:disconnect() con:next_result() con:more_results() con.sql_errmsg = nil",
+    "con:disconnect() con:next_result() con:more_results() con:last_insert_id() con.sql_errmsg = nil",
     "loadstring('\\27LJ\\2')",
     "assert(load(string.dump(function() end, true)))",
     "assert(load(coroutine.wrap(function() coroutine.yield('\\27') coroutine.yield('LJ\\2') end)))",

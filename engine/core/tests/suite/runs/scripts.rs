@@ -120,3 +120,30 @@ fn a_network_adds_its_round_trip_to_each_statement_of_a_script() {
         }));
     }
 }
+
+/// Both for a connection in the loop and for a thread with two connections.
+#[test]
+fn a_script_asks_for_the_rows_that_were_changed_and_the_key_of_the_last_insert() {
+    let server = server(Script::default());
+    let database = json!({"endpoint": {"host": "127.0.0.1", "port": server.port},
+        "user": server.login().user, "password": server.login().password, "database": "sbtest"});
+    let event = "function expect(rows, key)
+            assert(con:affected_rows() == rows and con:last_insert_id() == key)
+        end
+        function event()
+            con:query('INSERT INTO t VALUES (1)')
+            expect(1, 1)
+            con:query('SELECT 1')
+            expect(0, 0)
+            con:prepare('INSERT INTO t VALUES (1)'):execute()
+            expect(1, 1)
+        end";
+    let two = "function thread_init()
+            con, other = sysbench.sql.driver():connect(), sysbench.sql.driver():connect()
+        end";
+    for source in [event.to_owned(), format!("{two} {event}")] {
+        let spec = scripted(&source, &database, &json!({"window_s": 0, "events": 2}));
+        let record = run(&spec, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        assert_eq!((record.failure.clone(), total(&record, "events")), (None, 2), "{source}");
+    }
+}

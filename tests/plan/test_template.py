@@ -103,11 +103,34 @@ events:
 """
 
 
-def test_a_type_with_a_comma_within_braces_needs_quotes() -> None:
-    typed = MISTAKEN.replace("type: TEXT", "type: DECIMAL(10,2) NOT NULL").replace("-1", "1")
-    with pytest.raises(
-        PlanError, match=r"line 6: tables\.jobs\.columns\.state\.2\) NOT NULL: follows "
-    ):
+TYPES = """\
+tables:
+  jobs:
+    rows: 1
+    columns:
+      a: {type: DECIMAL(10,2) NOT NULL, value: row}
+      b: {value: row, type: DOUBLE PRECISION CHECK (abs(1, (2, 3)) > 0) NULL}
+events: {look: {statements: [SELECT 1]}}
+"""
+
+
+def test_a_type_may_have_commas_in_parentheses_also_within_braces() -> None:
+    columns = read(TYPES, "made.yaml").tables["jobs"].columns
+    assert {name: column.type for name, column in columns.items()} == {
+        "a": "DECIMAL(10,2) NOT NULL",
+        "b": "DOUBLE PRECISION CHECK (abs(1,(2,3)) > 0) NULL",
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "key"),
+    [
+        (TYPES.replace("NOT NULL, value", "NOT NULL: 5, value"), r"columns\.a\.2\) NOT NULL"),
+        (TYPES.replace("[SELECT 1]", "[{sql: SELECT f(1, 2) + 1}]"), r"statements\[0\]\.2\) \+ 1"),
+    ],
+)
+def test_another_comma_within_braces_needs_quotes(typed: str, key: str) -> None:
+    with pytest.raises(PlanError, match=f"{key}: follows a comma within braces; write"):
         read(typed, "made.yaml")
 
 
@@ -131,8 +154,8 @@ def test_so_do_names_that_lead_nowhere() -> None:
 
 def test_a_value_is_one_kind_and_goes_upwards() -> None:
     for value, said in (
-        ({"uniform": [1, 2], "text": 3}, "must be row, or one of uniform"),
-        ({}, "must be row, or one of uniform"),
+        ({"uniform": [1, 2], "text": 3}, "must be row, uuid, or one of uniform"),
+        ({}, "must be row, uuid, or one of uniform"),
         ({"uniform": [5, 2]}, "must be from the lesser to the greater, found [5, 2]"),
         ({"choice": [1, "a"]}, "must choose among texts or among numbers, not both"),
         ({"sequential": "jobs"}, "must be the name of a table and of its column, such as jobs.id"),
@@ -253,7 +276,7 @@ def tried(made: Template, capfd: pytest.CaptureFixture[str]) -> str:
 def test_numbers_reach_sql_with_all_their_digits(capfd: pytest.CaptureFixture[str]) -> None:
     numbers = {"at": 1700000123456789, "pi": 3.141592653589793, "few": 0.1}
     draw = {name: {"constant": number} for name, number in numbers.items()}
-    shown = "  SELECT ?, ?, ? with 1700000123456789, 3.1415926535897931, 0.1\n"
+    shown = "  SELECT ?, ?, ? with 1700000123456789, 3.1415926535897931, 0.1: 0 rows affected\n"
     assert shown in tried(template(draw=draw, statements=["SELECT :at, :pi, :few"]), capfd)
 
 

@@ -19,6 +19,7 @@ SETTINGS: Final = {
     "mysql:5.7.22": {"local_infile": "ON"},
     "mysql:8.0.15": OPEN,
     "mysql:8.0.31": OPEN,
+    "mariadb:11.4.5": {},
     "postgres:18.6": {"shared_buffers": "64MB"},
 }
 

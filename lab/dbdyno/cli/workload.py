@@ -1,4 +1,4 @@
-"""`dbdyno workload`: lists dbdyno's own, checks a template, and tries ten of its events."""
+"""`dbdyno workload`: lists dbdyno's own, checks a template, and tries each of its events."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def try_it(
     settings: options.ServerSettings = None,
     kept_server: options.KeptServer = "",
 ) -> None:
-    """Run ten events of a template on a server and print them. dbdyno starts the server, unless REF
-    is the address of a running server, or --server names one. The database of a running server must
-    contain no other tables.
+    """Run each event of a template on a server, ten events at least, and print their statements.
+    dbdyno starts the server, unless REF is the address of a running server, or --server names a
+    started server. The database of a running server must contain no other tables.
     """
     if bool(reference) == bool(kept_server):
         raise UsageError(

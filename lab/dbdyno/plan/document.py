@@ -37,11 +37,13 @@ class Document:
         value: plain dicts, lists and scalars; None when the text cannot be read.
         lines: the line, counted from 1, of every key and entry.
         mistakes: parts that could not be taken, such as duplicate keys.
+        printed: the text of each number, with all digits as they were written.
     """
 
     value: Any = None
     lines: dict[Path, int] = field(default_factory=dict)
     mistakes: list[PlanMistake] = field(default_factory=list)
+    printed: dict[Path, str] = field(default_factory=dict)
 
     def line(self, path: Path) -> int | None:
         """The line of the path, or of the nearest thing around it."""
@@ -147,8 +149,10 @@ class _Converter:
         if kind not in _READERS:
             self._mistake(path, f"the tag {node.tag} is not used in plans", line)
             return text
-        if self._as_printed and kind in ("int", "float"):
-            return text
+        if kind in ("int", "float"):
+            self._document.printed[path] = text
+            if self._as_printed:
+                return text
         try:
             return _READERS[kind](text)
         except ValueError:

@@ -20,7 +20,16 @@ from dbdyno.plan.document import SCALES, Document, Path, place
 from dbdyno.plan.fleet import ROLE_PATTERN
 from dbdyno.plan.plan import CODE_PATTERN, NOT_COMPARED, Plan
 from dbdyno.plan.settings import AXIS_PATTERN, VALUE_PATTERN
-from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, model_in, named, short_keys
+from dbdyno.plan.spelling import (
+    COLUMN_PATTERN,
+    DATE_PATTERN,
+    DATETIME_PATTERN,
+    DECIMAL_PATTERN,
+    NAME_PATTERN,
+    model_in,
+    named,
+    short_keys,
+)
 from dbdyno.plan.systems import LABEL_PATTERN, labelled
 from dbdyno.plan.workload import default_label, is_script, known_workloads
 
@@ -71,6 +80,9 @@ _PATTERNS = {
     ROLE_PATTERN: "must be up to 63 letters, digits and . _ -",
     AXIS_PATTERN: "must be up to 32 lowercase letters, digits and _, beginning with a letter",
     COLUMN_PATTERN: "must be the name of a table and of its column, such as jobs.id",
+    DATE_PATTERN: "must be a date such as 2026-01-31",
+    DATETIME_PATTERN: "must be a date, or a date and time such as 2026-01-31 23:59:59",
+    DECIMAL_PATTERN: "must be a number such as 0.00 or 999.99",
     CODE_PATTERN: "must be an error number of MySQL or an SQLSTATE, such as 9007 or 40001",
     NAME_PATTERN: "must be up to 63 letters, digits and _, beginning with a letter or _",
     VALUE_PATTERN: (
@@ -214,7 +226,7 @@ def _error(details: ErrorDetails) -> str:
 def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], what: str) -> str:
     kind, value = details["type"], details["input"]
     if kind == "extra_forbidden" and ")" in str(path[-1]).partition("(")[0]:
-        return "follows a comma within braces; write the whole text in quotes: 'DECIMAL(10,2)'"
+        return "follows a comma within braces; write the whole text in quotes"
     if kind == "extra_forbidden":
         return f"is no key of {what}" + nearest(str(path[-1]), _keys_beside(path, whole))
     if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
@@ -237,7 +249,8 @@ def value_meant(details: ErrorDetails) -> str:
 def _keys_beside(path: Path, whole: type[BaseModel]) -> Collection[str]:
     """Keys allowed beside the unknown key, short forms included."""
     model = _model_at(path[:-1], whole)
-    names = {*model.model_fields, *short_keys(model)}
+    fields = {field.alias or name for name, field in model.model_fields.items()}
+    names = {*fields, *short_keys(model)}
     return names if model is not Plan else names - {"scale"} | {SCALES}
 
 

@@ -20,6 +20,9 @@ Schema = dict[str, Any]
 NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}$"
 """Names of tables, columns and drawn values; both products take them without quotes."""
 COLUMN_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,62}\.[A-Za-z_][A-Za-z0-9_]{0,62}$"
+DATE_PATTERN: Final = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$"
+DATETIME_PATTERN: Final = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?$"
+DECIMAL_PATTERN: Final = r"^[-+]?[0-9]{1,15}(\.[0-9]{1,15})?$"
 
 NUMBER: Final = r"\s*([0-9]{1,9}(?:\.[0-9]+)?)\s*"
 _DURATION: Final = re.compile(NUMBER + r"(ms|s|m|min|h)\s*")

@@ -3,8 +3,63 @@ local rand, types, ffi = sysbench.rand, sysbench.sql.type, require("ffi")
 ffi.cdef("int usleep(unsigned int);")
 local con, sequences, is_tried = nil, {}, false
 
+local function is_postgres()
+  return sysbench.sql.driver():name() == "pgsql"
+end
+
+-- A whole number, also beyond the 32 bits of `rand.uniform`.
+local function whole(low, high)
+  return low + math.floor(rand.uniform_double() * (high - low + 1))
+end
+
 local function text_of(low, high)
   return rand.string(string.rep("@", rand.uniform(low, high)))
+end
+
+-- The first words are the most frequent, as some are in a language.
+local WORDS = {}
+for word in ([[
+  and the with for from into over under near after before without between around beside every some many few both
+  red blue green white black yellow grey brown silver golden dark bright light heavy small large short long narrow wide
+  quick slow early late fresh warm cold dry wet clean empty full open quiet loud soft hard sharp round flat smooth rough
+  strong weak simple useful honest careful friendly local distant modern ancient
+  bread butter cheese apple lemon pepper sugar salt honey coffee tea water milk soup fruit onion carrot potato rice
+  house garden kitchen window door table chair lamp shelf mirror carpet cup plate spoon knife bottle basket bucket
+  candle pillow blanket curtain ladder hammer needle thread button paper pencil letter book page map picture clock key lock
+  river lake mountain valley forest meadow island beach stone sand cloud rain snow wind storm thunder summer winter
+  spring autumn morning evening night sun moon star flower leaf root branch seed grass tree
+  horse sheep goat rabbit mouse eagle sparrow spider beetle turtle whale salmon dog cat
+  street bridge market station harbour castle church school library office factory village city corner square tower
+  train ship boat wagon bicycle engine wheel road ticket journey traveller
+  farmer baker teacher doctor sailor painter writer singer judge captain neighbour friend sister brother mother father
+  child people family stranger customer owner
+  carry build write read sing dance walk run jump swim climb throw catch hold lift push pull turn close
+  buy sell pay send bring keep find lose share count measure mix cook wash repair paint draw plant grow cut fold break
+  join wait begin finish answer ask listen speak laugh remember forget choose follow return arrive leave
+  order price offer parcel delivery invoice payment account number amount total size weight colour pattern model part
+  piece pair box bag roll sheet bundle report notice message question reason change choice result story word line
+  hour week month year day minute moment season
+]]):gmatch("%a+") do
+  WORDS[#WORDS + 1] = word
+end
+
+local function words_of(low, high)
+  local words = {}
+  for at = 1, rand.uniform(low, high) do
+    words[at] = WORDS[rand.uniform(1, rand.uniform(1, #WORDS))]
+  end
+  return table.concat(words, " ")
+end
+
+-- Four bits are the version, 4, and two the variant.
+local function uuid_of()
+  local parts = {}
+  for at = 1, 8 do
+    parts[at] = rand.uniform(0, 0xffff)
+  end
+  parts[4] = 0x4000 + parts[4] % 0x1000
+  parts[5] = 0x8000 + parts[5] % 0x4000
+  return string.format("%04x%04x-%04x-%04x-%04x-%04x%04x%04x", unpack(parts))
 end
 
 -- One of `choices`; `limits` are the weights added up.
@@ -24,8 +79,29 @@ local function next_of(name)
   return number
 end
 
+-- Keys that this thread inserted into a column, by its name: the last hundred.
+local RECENT_MAX = 100
+local recent = {}
+
+local function remember(name, key)
+  if key then
+    local keys = recent[name] or { count = 0 }
+    keys[keys.count % RECENT_MAX + 1] = key
+    keys.count = keys.count + 1
+    recent[name] = keys
+  end
+end
+
+local function recent_of(name, rows)
+  local keys = recent[name]
+  return keys and keys[rand.uniform(1, #keys)] or rand.uniform(1, rows)
+end
+
 -- As SQL has it. `tostring` rounds to 14 digits.
 local function literal(value)
+  if value == nil then
+    return "NULL"
+  end
   if type(value) == "string" then
     return "'" .. value:gsub("'", "''") .. "'"
   end
@@ -33,10 +109,29 @@ local function literal(value)
   return value % 1 ~= 0 and tonumber(short) == value and short or string.format("%.17g", value)
 end
 
+-- A value as JSON has it. A text has nothing to escape.
+local function json_of(value)
+  if value == nil then
+    return "null"
+  end
+  return type(value) == "string" and '"' .. value .. '"' or literal(value)
+end
+
+local function object_of(members)
+  return "{" .. table.concat(members, ", ") .. "}"
+end
+
 -- `binds` are the names of its values, their types, and lengths of texts. A PostgreSQL takes each for what its place
--- wants: a text may be a date.
-local function prepared(sql, binds)
-  local one = { sql = sql, statement = con:prepare(sql, true), binds = binds, values = {} }
+-- wants: a text may be a date. `key` is the name of the key of an INSERT's row, which MySQL tells by itself and
+-- PostgreSQL by `returning`.
+local function prepared(sql, binds, key, returning)
+  if key and is_postgres() then
+    if returning == "" then
+      error("an INSERT with `id` must end with RETURNING and a column on PostgreSQL: " .. sql, 0)
+    end
+    sql = sql .. " " .. returning
+  end
+  local one = { sql = sql, statement = con:prepare(sql, true), binds = binds, values = {}, key = key }
   for at, bind in ipairs(binds) do
     one.values[at] = one.statement:bind_create(bind[2], bind[3])
   end
@@ -46,35 +141,42 @@ local function prepared(sql, binds)
   return one
 end
 
-local function told(sql, result, binds, values)
+-- Values by their names, drawn once in an event and for each repetition of a statement. No local variables: LuaJIT
+-- has room for 200 in a function.
+local once, each = {}, {}
+
+local function told(one, values, result)
   local literals = {}
-  for at, bind in ipairs(binds) do
+  for at, bind in ipairs(one.binds) do
     literals[at] = literal(values[bind[1]])
   end
   local with = #literals > 0 and " with " .. table.concat(literals, ", ") or ""
   -- A statement without rows has a null pointer, which is true.
-  local rows = result ~= nil and string.format(": %d rows", tonumber(result.nrows)) or ""
-  print("  " .. sql .. with .. rows)
+  local has_rows = result ~= nil
+  local count = has_rows and result.nrows or con:affected_rows()
+  local rows = (count == 1 and "1 row" or count .. " rows") .. (has_rows and "" or " affected")
+  local key = one.key and ", id " .. literal(once[one.key]) or ""
+  print("  " .. one.sql .. with .. ": " .. rows .. key)
 end
-
--- Values by their names, drawn once in an event and for each repetition of a statement. No local variables: LuaJIT
--- has room for 200 in a function.
-local once, each = {}, {}
 
 local function execute(one, values)
   for at, bind in ipairs(one.binds) do
     one.values[at]:set(values[bind[1]])
   end
   local result = one.statement:execute()
+  if one.key then
+    local key = con:last_insert_id()
+    once[one.key] = key > 0 and key or nil
+  end
   if is_tried then
-    told(one.sql, result, one.binds, values)
+    told(one, values, result)
   end
 end
 
 local function say(sql)
   con:query(sql)
   if is_tried then
-    told(sql, nil, {})
+    print("  " .. sql)
   end
 end
 
@@ -144,8 +246,7 @@ end
 
 -- PostgreSQL keeps names in small letters, and so may MySQL.
 local function exists(connection, name)
-  local is_mysql = sysbench.sql.driver():name() == "mysql"
-  local schema = is_mysql and "DATABASE()" or "CURRENT_SCHEMA()"
+  local schema = is_postgres() and "CURRENT_SCHEMA()" or "DATABASE()"
   return tonumber(connection:query_row("SELECT COUNT(*) FROM information_schema.tables"
     .. " WHERE table_schema = " .. schema .. " AND LOWER(table_name) = '" .. name:lower() .. "'")) > 0
 end
@@ -155,6 +256,9 @@ local function make_tables()
   local connection = sysbench.sql.driver():connect()
   for _, one in ipairs(TABLES) do
     connection:query(one.create)
+    for _, sql in ipairs(is_postgres() and one.serials or {}) do
+      connection:query(sql)
+    end
     for number, columns in ipairs(one.indexes) do
       local name = one.name .. "_" .. number
       connection:query("CREATE INDEX " .. name .. " ON " .. one.name .. " (" .. columns .. ")")
@@ -189,11 +293,12 @@ function cleanup()
   end
 end
 
+-- Each event in the order of the file, then drawn ones.
 local function try()
   is_tried = true
   thread_init()
-  for number = 1, 10 do
-    local one = event_of()
+  for number = 1, math.max(10, #EVENTS) do
+    local one = EVENTS[number] or event_of()
     print(number .. ": " .. one.name)
     one.run()
   end

@@ -17,20 +17,21 @@
           - {sql: UPDATE jobs SET state = 'done' WHERE id = :id, repeat: 2}
         think_time: 5ms
 
-It becomes a Lua script (`lua`) with all features of scripts. `sysbench.rand` draws the values.
+`values.py` has the rules for values. The template becomes a Lua script (`lua`) with all features of
+scripts.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError
 
 from dbdyno import shipped
 from dbdyno.budget import content, within
@@ -38,95 +39,27 @@ from dbdyno.errors import PlanError, PlanMistake, UsageError
 from dbdyno.measurement.parts import FiniteNoun
 from dbdyno.plan.document import Document, Path, parse
 from dbdyno.plan.mistakes import file_meant, nearest, shape_mistakes
-from dbdyno.plan.spelling import COLUMN_PATTERN, NAME_PATTERN, Time
+from dbdyno.plan.spelling import Time
 from dbdyno.plan.sql import NAMES, one_line, tables_in
+from dbdyno.plan.values import (
+    ROW,
+    UUID,
+    WEIGHT_MAX,
+    Name,
+    Scalar,
+    Value,
+    bind_type,
+    example,
+    expression,
+    quoted,
+)
 from dbdyno.plan.workload import SCRIPT_LENGTH_MAX, TEMPLATE_SUFFIXES, is_script, known_workloads
 
-NUMBER_MAX: Final = 2**32 - 2
-"""`sysbench.rand` counts the numbers of a range in 32 bits: from 0 to the last it draws 0 alone."""
 ROWS_MAX: Final = 2**31 - 1
-TEXT_MAX: Final = 65_535
 STATEMENTS_MAX: Final = 10_000
 TRANSACTION: Final = 2  # BEGIN and COMMIT
 EVENTS_MAX: Final = 256
-WEIGHT_MAX: Final = 1e9
-DRAWS: Final = ("uniform", "gaussian", "special", "pareto", "zipfian")
-KINDS: Final = (*DRAWS, "sequential", "text", "format", "choice", "constant")
-ROW: Final = "row"
-
-Scalar = int | float | str
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-Count = Annotated[int, Field(ge=0, le=NUMBER_MAX)]
-Length = Annotated[int, Field(ge=0, le=TEXT_MAX)]
-Range = tuple[Count, Count] | Name
-"""From one number to another, or from 1 to the rows of a table."""
-
-
-class Value(FiniteNoun):
-    """Rule for a value: exactly one of these keys, or the word ``row``.
-
-    Attributes:
-        row: the number of the row, from 1; for columns.
-        uniform, gaussian, special, pareto, zipfian: a whole number drawn from a range with this
-            distribution.
-        sequential: numbers above the greatest in a column, named as ``jobs.id``; each connection
-            gets different numbers.
-        text: number of random small letters, or the range of that number.
-        format: a text with each # replaced by a digit and each @ by a small letter.
-        choice: values to draw from, by default equally often.
-        weights: weight of each choice.
-        constant: the same value each time.
-    """
-
-    row: bool = False
-    uniform: Range | None = None
-    gaussian: Range | None = None
-    special: Range | None = None
-    pareto: Range | None = None
-    zipfian: Range | None = None
-    sequential: Annotated[str, Field(pattern=COLUMN_PATTERN)] | None = None
-    text: tuple[Length, Length] | None = None
-    format: Annotated[str | None, Field(max_length=TEXT_MAX)] = None
-    choice: Annotated[tuple[Scalar, ...], Field(min_length=1)] | None = None
-    weights: tuple[Annotated[float, Field(ge=0, le=WEIGHT_MAX)], ...] | None = None
-    constant: Scalar | None = None
-
-    @model_validator(mode="after")
-    def _is_one_kind(self) -> Value:
-        given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) + self.row != 1:
-            raise ValueError(f"must be {ROW}, or one of {', '.join(KINDS)}")
-        ranges = (getattr(self, kind) for kind in (*DRAWS, "text"))
-        for low, high in (pair for pair in ranges if isinstance(pair, tuple)):
-            if low > high:
-                raise ValueError(f"must be from the lesser to the greater, found [{low}, {high}]")
-        if self.weights is not None and len(self.weights) != len(self.choice or ()):
-            raise ValueError("needs as many weights as there are choices")
-        if self.weights is not None and not sum(self.weights):
-            raise ValueError("needs a weight above 0")
-        if self.choice and len({isinstance(one, str) for one in self.choice}) > 1:
-            raise ValueError("must choose among texts or among numbers, not both")
-        return self
-
-    @property
-    def kind(self) -> str:
-        """The key that is given, or ``row``."""
-        return ROW if self.row else next(k for k in KINDS if getattr(self, k) is not None)
-
-    @property
-    def table(self) -> str | None:
-        """The table named in the value's range or column, if any."""
-        named = getattr(self, self.kind) if self.kind in (*DRAWS, "sequential") else None
-        return named.partition(".")[0] if isinstance(named, str) else None
-
-    @property
-    def bytes_max(self) -> int | None:
-        """Most bytes of its text; None for a number."""
-        if self.text is not None:
-            return self.text[1]
-        texts = [self.format, self.constant, *(self.choice or ())]
-        lengths = [len(one.encode()) for one in texts if isinstance(one, str)]
-        return max(lengths, default=None)
+_INSERT: Final = re.compile(r"(?:INSERT|REPLACE)(?: [A-Z_]+)*? INTO [`\"]?(\w+)", re.IGNORECASE)
 
 
 class TemplateColumn(FiniteNoun):
@@ -151,10 +84,21 @@ class TemplateTable(FiniteNoun):
 
 
 class Statement(FiniteNoun):
-    """SQL with `:name` for drawn values; each repetition draws its own."""
+    """SQL with `:name` for drawn values; each repetition draws its own.
+
+    Attributes:
+        id: name in later statements for the key that the server gives to the row of this INSERT.
+    """
 
     sql: Annotated[str, Field(min_length=1)]
     repeat: Annotated[int, Field(ge=1, le=STATEMENTS_MAX)] = 1
+    id: Name | None = None
+
+    @property
+    def table(self) -> str | None:
+        """The table of an INSERT; None for another statement."""
+        match = _INSERT.match(one_line(self.sql))
+        return match[1] if match else None
 
 
 class TemplateEvent(FiniteNoun):
@@ -187,6 +131,10 @@ class Template(FiniteNoun):
         total = sum(event.weight for event in self.events.values())
         return {name: event.weight / total for name, event in self.events.items()}
 
+    def rows(self) -> dict[str, int]:
+        """Number of rows of each table, by name."""
+        return {name: table.rows for name, table in self.tables.items()}
+
 
 def read(text: str, source: str) -> Template:
     """The template of a YAML text that came from `source`.
@@ -218,16 +166,17 @@ def _read(text: str, source: str) -> Template:
 def _write_in_full(document: Document) -> None:
     """Convert short forms to long forms; values of other shapes are left for pydantic."""
     template = document.value if isinstance(document.value, dict) else {}
-    for table in _entries(template, "tables").values():
+    for name, table in _entries(template, "tables").items():
         if isinstance(table.get("indexes"), str):
             table["indexes"] = [table["indexes"]]
-        for column in _entries(table, "columns").values():
-            _write_value(column, "value")
+        for key, column in _entries(table, "columns").items():
+            _join_type(column)
+            _write_value(document, ("tables", name, "columns", key), column, "value")
     for name, event in _entries(template, "events").items():
         statements = event.get("statements")
         if isinstance(draw := event.get("draw"), dict):
             for key in draw:
-                _write_value(draw, key)
+                _write_value(document, ("events", name, "draw"), draw, key)
         if isinstance(statements, list):
             event["statements"] = [{"sql": s} if isinstance(s, str) else s for s in statements]
         if "think_time" in event and "think_time_ms" in event:
@@ -243,13 +192,45 @@ def _entries(part: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
     return {name: one for name, one in items if isinstance(one, dict)}
 
 
-def _write_value(part: dict[str, Any], key: str) -> None:
-    """Convert the word `row`, and a single length to both ends of a text's range."""
+def _join_type(column: dict[str, Any]) -> None:
+    """Join the pieces of a type with a comma in its parentheses.
+
+    Within braces YAML ends a text at a comma: ``{type: DECIMAL(10,2) NOT NULL, value: …}`` has the
+    keys ``type`` and ``2) NOT NULL``, the latter without a value.
+    """
+    text = column.get("type")
+    if not isinstance(text, str):
+        return
+    pieces, depth = [text], text.count("(") - text.count(")")
+    keys = list(column)
+    for key in keys[keys.index("type") + 1 :]:
+        if depth <= 0 or column[key] is not None:
+            break
+        pieces.append(key)
+        depth += key.count("(") - key.count(")")
+    if depth == 0:
+        column["type"] = ",".join(pieces)
+        for key in pieces[1:]:
+            del column[key]
+
+
+def _write_value(document: Document, path: Path, part: dict[str, Any], key: str) -> None:
+    """Convert a word to a key, a single length to both ends of a range, decimals to their text."""
     value = part.get(key)
-    if value == ROW:
-        part[key] = {ROW: True}
-    elif isinstance(value, dict) and isinstance(value.get("text"), int):
-        value["text"] = [value["text"], value["text"]]
+    if isinstance(value, str) and value in (ROW, UUID):
+        part[key] = {value: True}
+    if not isinstance(value, dict):
+        return
+    for kind in ("text", "words"):
+        if isinstance(value.get(kind), int):
+            value[kind] = [value[kind], value[kind]]
+    if isinstance(decimals := value.get("decimal"), list):
+        where = (*path, key, "decimal")
+        texts = [document.printed.get((*where, at), end) for at, end in enumerate(decimals)]
+        value["decimal"] = texts
+    if isinstance(members := value.get("json"), dict):
+        for member in members:
+            _write_value(document, (*path, key, "json"), members, member)
 
 
 # References between names; pydantic has checked the shape by now.
@@ -259,64 +240,96 @@ def _mistakes(document: Document, template: Template) -> Iterator[PlanMistake]:
     for name, table in template.tables.items():
         path: Path = ("tables", name)
         for column, value in table.columns.items():
-            yield from _of_value(document, (*path, "columns", column), value.value, template)
-            if value.value.sequential is not None:
-                where = (*path, "columns", column)
-                yield document.mistake(where, f"sequential is for events; say {ROW} here")
+            where = (*path, "columns", column)
+            yield from _of_value(document, where, value.value, template)
+            for part in value.value.parts():
+                if part.sequential is not None or part.recent is not None:
+                    message = f"{part.kind} is for events; say {ROW} or uniform here"
+                    yield document.mistake(where, message)
         for at, index in enumerate(table.indexes):
             for column in (one.strip() for one in index.split(",")):
                 if column.split(" ")[0] not in table.columns:
                     missing = f"there is no column {column!r}{nearest(column, table.columns)}"
                     yield document.mistake((*path, "indexes", at), missing)
+    inserted = {column for event in template.events.values() for column in _inserted(event)}
     for name, event in template.events.items():
-        yield from _of_event(document, ("events", name), event, template)
+        yield from _of_statements(document, ("events", name), event, template)
+        yield from _of_draw(document, ("events", name), event, template, inserted)
 
 
-def _of_event(
+def _of_statements(
     document: Document, path: Path, event: TemplateEvent, template: Template
 ) -> Iterator[PlanMistake]:
-    used: set[str] = set()
+    known = set(event.draw)
     for at, statement in enumerate(event.statements):
         where = (*path, "statements", at)
         for match in NAMES.finditer(statement.sql):
             name = match[1]
             if "?" in match[0] and not match[0].startswith(("--", "/*")):
                 yield document.mistake(where, "has a ?; write :name for a value that is drawn")
-            elif name and name not in event.draw:
-                missing = f"there is no value :{name} in draw{nearest(name, event.draw)}"
+            elif name and name not in known:
+                missing = f"there is no value :{name} in draw{nearest(name, known)}"
                 yield document.mistake(where, missing)
-            used |= {name} if name else set()
         for name in tables_in(statement.sql) if template.tables else ():
             if name not in template.tables:
                 unknown = f"there is no table {name!r}{nearest(name, template.tables)}"
                 yield document.mistake(where, unknown)
+        if statement.id is not None:
+            if statement.id in known:
+                yield document.mistake((*where, "id"), f"there is a value :{statement.id} already")
+            if statement.table is None:
+                yield document.mistake((*where, "id"), "is for INSERT INTO a table")
+            known.add(statement.id)
+
+
+def _of_draw(
+    document: Document,
+    path: Path,
+    event: TemplateEvent,
+    template: Template,
+    inserted: Container[str | None],
+) -> Iterator[PlanMistake]:
+    used = {match[1] for one in event.statements for match in NAMES.finditer(one.sql)}
     for name, value in event.draw.items():
         where = (*path, "draw", name)
         yield from _of_value(document, where, value, template)
-        if value.row:
+        if any(part.row for part in value.parts()):
             yield document.mistake(where, f"{ROW} is for columns; say sequential here")
+        for part in (part for part in value.parts() if part.recent is not None):
+            if part.recent not in inserted and part.table not in inserted:
+                message = f"needs an INSERT INTO {part.table} with id, or sequential: {part.recent}"
+                yield document.mistake(where, message)
         if name not in used:
             yield document.mistake(where, "is used by no statement")
+
+
+def _inserted(event: TemplateEvent) -> dict[str, str]:
+    """Columns and tables that get rows from an event, each with the name of the key in its SQL."""
+    columns = {value.sequential: name for name, value in event.draw.items() if value.sequential}
+    tables = {one.table: one.id for one in event.statements if one.id and one.table}
+    return {**columns, **tables}
 
 
 def _of_value(
     document: Document, path: Path, value: Value, template: Template
 ) -> Iterator[PlanMistake]:
-    table = value.table
-    if table is not None and table not in template.tables:
-        unknown = f"there is no table {table!r}{nearest(table, template.tables)}"
-        yield document.mistake(path, unknown)
-    elif value.sequential is not None and table is not None:
-        column, columns = value.sequential.partition(".")[2], template.tables[table].columns
-        if column not in columns:
-            missing = f"{table} has no column {column!r}{nearest(column, columns)}"
+    for key, member in (value.members or {}).items():
+        yield from _of_value(document, (*path, "json", key), member, template)
+    if value.table is not None:
+        column = (value.sequential or value.recent or "").partition(".")[2]
+        table = template.tables.get(value.table)
+        if table is None:
+            unknown = f"there is no table {value.table!r}{nearest(value.table, template.tables)}"
+            yield document.mistake(path, unknown)
+        elif column and column not in table.columns:
+            missing = f"{value.table} has no column {column!r}{nearest(column, table.columns)}"
             yield document.mistake(path, missing)
-    elif table is not None and not template.tables[table].rows:
-        yield document.mistake(path, f"{table} has no rows to draw from")
-    given = [value.format, value.constant, *(value.choice or ())]
-    if any(isinstance(one, str) and "\\" in one for one in given):
+        elif value.sequential is None and not table.rows:
+            yield document.mistake(path, f"{value.table} has no rows to draw from")
+    if any("\\" in text for text in value.texts):
         said = "has a backslash, which MySQL and PostgreSQL read in different ways"
         yield document.mistake(path, said)
+    given = [value.constant, *(value.choice or ())]
     if any(isinstance(one, int) and abs(one) > 2**53 for one in given):
         yield document.mistake(path, "has a whole number beyond 2^53, which Lua would round")
 
@@ -331,10 +344,11 @@ _AS_COUNTS: Final = TypeAdapter(dict[Name, Annotated[int, Field(ge=1)]])
 _AS_EXAMPLES: Final = TypeAdapter(dict[str, str])
 _EXPLAINABLE: Final = re.compile(r"(?:SELECT|UPDATE|DELETE|WITH)\b[^;]*;?", re.IGNORECASE)
 """One statement with a query plan; PostgreSQL would execute a second one behind it."""
+_RETURNING: Final = re.compile(r" RETURNING ", re.IGNORECASE)
+_SERIAL: Final = re.compile(r"\b(?:(?:BIG|SMALL)?SERIAL|IDENTITY)\b", re.IGNORECASE)
+"""Type of a column whose keys PostgreSQL takes from a sequence."""
 EXAMPLES_MAX: Final = 50
 EXAMPLE_LENGTH_MAX: Final = 4_000
-EXAMPLE_LETTERS: Final = 20
-"""Letters of a made-up text; its length decides nothing."""
 Stated = TypeVar("Stated", int, str)
 
 
@@ -375,12 +389,15 @@ def _stated(script: str, begin: str, shape: TypeAdapter[dict[str, Stated]]) -> d
 def _with_values(template: Template) -> dict[str, str]:
     """Statements with a query plan, each once under the first place where it stands."""
     places: dict[str, str] = {}
+    rows = template.rows()
     for name, event in template.events.items():
-        values = {one: _literal(_example(value, template)) for one, value in event.draw.items()}
+        values = {key: _literal(example(value, rows)) for key, value in event.draw.items()}
         for number, statement in enumerate(event.statements, 1):
             sql = _filled(statement.sql, values)
             if _EXPLAINABLE.fullmatch(sql) and len(sql) <= EXAMPLE_LENGTH_MAX:
                 places.setdefault(sql, f"{name}.{number}")
+            if statement.id is not None:
+                values[statement.id] = _literal(rows.get(statement.table or "", 0) + 1)
     return {place: sql for sql, place in islice(places.items(), EXAMPLES_MAX)}
 
 
@@ -389,87 +406,93 @@ def _filled(sql: str, values: Mapping[str, str]) -> str:
     return one_line(NAMES.sub(lambda match: values[match[1]] if match[1] else match[0], sql))
 
 
-def _example(value: Value, template: Template) -> Scalar:
-    """An example of the value: from the middle of its range, or its likeliest choice."""
-    spec = getattr(value, value.kind)
-    example: Scalar
-    match value.kind:
-        case "sequential":
-            example = template.tables[spec.partition(".")[0]].rows + 1
-        case "text":
-            example = "m" * min(sum(spec) // 2, EXAMPLE_LETTERS)
-        case "format":
-            example = spec.replace("#", "5").replace("@", "m")
-        case "choice":
-            weights = value.weights or (1.0,)
-            example = spec[weights.index(max(weights))]
-        case "constant":
-            example = spec
-        case _:
-            example = sum(_ends(spec, template.tables)) // 2
-    return example
-
-
 def _literal(value: Scalar) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
 def _tables(template: Template) -> str:
     statements = []
+    rows = template.rows()
     for name, table in template.tables.items():
         columns = ", ".join(f"{column} {one.type}" for column, one in table.columns.items())
         values = ", ".join(
-            f"literal({_drawn(one.value, template)})" for one in table.columns.values()
+            f"literal({expression(one.value, rows)})" for one in table.columns.values()
         )
         create = f"CREATE TABLE {name} ({columns}) {table.options}".rstrip()
         statements.append(
-            f"  {{ name = {_quoted(name)}, rows = {table.rows},\n"
-            f"    create = {_quoted(create)},\n"
-            f"    columns = {_quoted(', '.join(table.columns))},\n"
+            f"  {{ name = {quoted(name)}, rows = {table.rows},\n"
+            f"    create = {quoted(create)},\n"
+            f"    serials = {{ {', '.join(map(quoted, _serials(name, table)))} }},\n"
+            f"    columns = {quoted(', '.join(table.columns))},\n"
             f'    row = function(row) return table.concat({{ {values} }}, ",") end,\n'
-            f"    indexes = {{ {', '.join(map(_quoted, table.indexes))} }} }},\n"
+            f"    indexes = {{ {', '.join(map(quoted, table.indexes))} }} }},\n"
         )
     return f"local TABLES = {{\n{''.join(statements)}}}\n"
 
 
+def _serials(name: str, table: TemplateTable) -> Iterator[str]:
+    """SQL by which PostgreSQL gives keys above those of the loaded rows, as MySQL does."""
+    for key, column in table.columns.items():
+        if column.value.row and table.rows and _SERIAL.search(column.type):
+            sequence = f"pg_get_serial_sequence('{name}', '{key.lower()}')"
+            yield f"SELECT setval({sequence}, {table.rows})"
+
+
 def _events(template: Template) -> Iterator[str]:
-    prepares, events = [], []
-    for name, event in template.events.items():
-        drawn = {one: _drawn(value, template) for one, value in event.draw.items()}
-        once = {n for s in event.statements if s.repeat == 1 for n in _with_marks(s.sql)[1]}
-        lines = [f'    once["{one}"] = {value}' for one, value in drawn.items() if one in once]
-        lines += ['    say("BEGIN")'] if event.transaction else []
-        for statement in event.statements:
-            sql, names = _with_marks(statement.sql)
-            binds = ", ".join(f'{{ "{one}", {_kind(event.draw[one])} }}' for one in names)
-            prepares.append(f"    prepared({_quoted(sql)}, {{ {binds} }}),")
-            call = f"execute(STATEMENTS[{len(prepares)}]"
-            if statement.repeat == 1:
-                lines.append(f"    {call}, once)")
-                continue
-            lines.append(f"    for _ = 1, {statement.repeat} do")
-            lines += [f'      each["{one}"] = {drawn[one]}' for one in dict.fromkeys(names)]
-            lines += [f"      {call}, each)", "    end"]
-        lines += ['    say("COMMIT")'] if event.transaction else []
-        rest_us = round(event.think_time_ms * 1000)
-        events.append(
-            f"  {{ name = {_quoted(name)}, weight = {event.weight!r}, rest_us = {rest_us},\n"
-            "    run = function()\n" + "\n".join(lines) + "\n  end },\n"
-        )
-    total = sum(event.weight for event in template.events.values())
+    parts = [p for e in template.events.values() for v in e.draw.values() for p in v.parts()]
+    recents = dict.fromkeys(part.recent for part in parts if part.recent is not None)
+    prepares: list[str] = []
+    events = [_event(prepares, name, template, recents) for name in template.events]
     yield (
         "local STATEMENTS\nlocal function prepare_all()\n  STATEMENTS = {\n"
         + "\n".join(prepares)
         + "\n  }\nend\n"
     )
-    drawn_values = (v for event in template.events.values() for v in event.draw.values())
-    columns = dict.fromkeys(v.sequential for v in drawn_values if v.sequential is not None)
+    columns = dict.fromkeys(part.sequential for part in parts if part.sequential is not None)
     pairs = (one.partition(".") for one in columns)
-    sequences = ", ".join(f"{{ {_quoted(t)}, {_quoted(column)} }}" for t, _, column in pairs)
+    sequences = ", ".join(f"{{ {quoted(t)}, {quoted(column)} }}" for t, _, column in pairs)
     yield f"local SEQUENCES = {{ {sequences} }}\n"
     rests = any(event.think_time_ms for event in template.events.values())
     yield f"local RESTS = {str(rests).lower()}\n"
+    total = sum(event.weight for event in template.events.values())
     yield f"local TOTAL = {total!r}\nlocal EVENTS = {{\n{''.join(events)}}}\n"
+
+
+def _event(prepares: list[str], name: str, template: Template, recents: Iterable[str]) -> str:
+    """Lua of an event; its statements are added to `prepares`."""
+    event, rows = template.events[name], template.rows()
+    drawn = {key: expression(value, rows) for key, value in event.draw.items()}
+    once = {n for s in event.statements if s.repeat == 1 for n in _with_marks(s.sql)[1]}
+    types = {key: bind_type(value) for key, value in event.draw.items()}
+    lines = [f'    once["{key}"] = {value}' for key, value in drawn.items() if key in once]
+    lines += ['    say("BEGIN")'] if event.transaction else []
+    for statement in event.statements:
+        sql, names = _with_marks(statement.sql)
+        binds = ", ".join(f'{{ "{n}", {types.get(n, "types.BIGINT")} }}' for n in names)
+        more = ""
+        if statement.id is not None:
+            sql, returning = _without_returning(sql)
+            more = f", {quoted(statement.id)}, {quoted(returning)}"
+        prepares.append(f"    prepared({quoted(sql)}, {{ {binds} }}{more}),")
+        call = f"execute(STATEMENTS[{len(prepares)}]"
+        if statement.repeat == 1:
+            lines.append(f"    {call}, once)")
+            continue
+        lines.append(f"    for _ = 1, {statement.repeat} do")
+        again = {n: drawn.get(n, f'once["{n}"]') for n in names}
+        lines += [f'      each["{n}"] = {value}' for n, value in again.items()]
+        lines += [f"      {call}, each)", "    end"]
+    lines += ['    say("COMMIT")'] if event.transaction else []
+    inserted = _inserted(event)
+    for recent in recents:
+        if key := inserted.get(recent, inserted.get(recent.partition(".")[0], "")):
+            values = "each" if key in drawn and key not in once else "once"
+            lines.append(f'    remember({quoted(recent)}, {values}["{key}"])')
+    rest_us = round(event.think_time_ms * 1000)
+    return (
+        f"  {{ name = {quoted(name)}, weight = {event.weight!r}, rest_us = {rest_us},\n"
+        "    run = function()\n" + "\n".join(lines) + "\n  end },\n"
+    )
 
 
 def _with_marks(sql: str) -> tuple[str, list[str]]:
@@ -485,52 +508,11 @@ def _with_marks(sql: str) -> tuple[str, list[str]]:
     return one_line(NAMES.sub(mark, sql)), names
 
 
-def _kind(value: Value) -> str:
-    """The type by which it is bound, and the length of a text."""
-    if (longest := value.bytes_max) is not None:
-        return f"types.VARCHAR, {max(1, longest)}"
-    numbers = [value.constant, *(value.choice or ())]
-    return "types.DOUBLE" if any(isinstance(n, float) for n in numbers) else "types.BIGINT"
-
-
-def _drawn(value: Value, template: Template) -> str:
-    """A Lua expression for the value; in a column `row` is the row's number."""
-    kind = value.kind
-    spec = getattr(value, kind)
-    if kind in DRAWS:
-        low, high = _ends(spec, template.tables)
-        return f"rand.{kind}({low}, {high})"
-    match kind:
-        case "sequential":
-            text = f"next_of({_quoted(spec)})"
-        case "text":
-            text = f"text_of({spec[0]}, {spec[1]})"
-        case "format":
-            text = f"rand.string({_quoted(spec)})"
-        case "choice":
-            weights = value.weights or tuple(1.0 for _ in spec)
-            limits = ", ".join(map(repr, accumulate(weights)))
-            choices = ", ".join(map(_scalar, spec))
-            text = f"choice_of({{ {choices} }}, {{ {limits} }})"
-        case "constant":
-            text = _scalar(spec)
-        case _:
-            text = ROW
-    return text
-
-
-def _ends(of: Range, tables: Mapping[str, TemplateTable]) -> tuple[int, int]:
-    return (1, tables[of].rows) if isinstance(of, str) else of
-
-
-def _scalar(value: Scalar) -> str:
-    return _quoted(value) if isinstance(value, str) else repr(value)
-
-
-def _quoted(text: str) -> str:
-    """A text as Lua has it between quotes, its bytes beyond ASCII as numbers."""
-    plain = set(range(32, 127)) - set(b'"\\')
-    return '"' + "".join(chr(b) if b in plain else f"\\{b:03}" for b in text.encode()) + '"'
+def _without_returning(sql: str) -> tuple[str, str]:
+    """The SQL up to RETURNING, and from there; MySQL sends the key with its OK."""
+    ends = [match.start() for match in _RETURNING.finditer(sql)]
+    at = ends[-1] if ends and "'" not in sql[ends[-1] :] else len(sql)
+    return sql[:at], sql[at + 1 :]
 
 
 # Files of workloads.

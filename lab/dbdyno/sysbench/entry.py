@@ -163,7 +163,7 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
         typed = original
     ours = _engine.workloads()
     path = file_of_test(typed)
-    if path and path != typed and typed.endswith(".lua"):
+    if path and path != typed and typed.startswith("workloads/"):
         line.notes.append(f"{typed} is not there: {path}, which comes with dbdyno, is run")
     is_own = path is not None and not is_name_of_test(typed, ours)
     changed = None if is_own else changed_file(typed, path, ours)

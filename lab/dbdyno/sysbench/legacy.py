@@ -261,7 +261,8 @@ def _paths(variable: str, names: Sequence[str], own: Sequence[str], kind: str) -
 def file_of_test(typed: str) -> str | None:
     """The file run for a test's name: the path itself, a module as in sysbench, or a script of
     dbdyno's own."""
-    path = shipped.path_of(typed, shipped.WORKLOADS) if typed.endswith(".lua") else typed
+    is_ours = typed.startswith(f"{shipped.WORKLOADS}/")  # another may have a tpcc.lua too
+    path = shipped.path_of(typed, shipped.WORKLOADS) if is_ours else typed
     return path if _is_there(path) else _module(typed, search_path())
 
 

@@ -113,6 +113,14 @@ def test_the_demonstration_is_a_comparison(
     assert (plan.load.threads, plan.dataset.rows, plan.design.time_s) == ((8,), 50_000, 300)
 
 
+def test_a_template_is_written_from_a_running_server_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, out, err = run("workload", "new", "mysql:8.0.33", capsys=capsys)
+    assert (status, out) == (2, "")
+    assert "mysql:8.0.33 is not the address of a running server" in err
+
+
 def test_servers_are_listed_in_columns_and_by_reference(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

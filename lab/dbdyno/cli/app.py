@@ -82,7 +82,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
     "Tools": {
         "sysbench": Command("app:sysbench", "Run a sysbench command line: prepare, run, cleanup."),
         "servers": Command("servers:app", "Download, start, stop and log in to database servers."),
-        "workload": Command("workload:app", "List built-in workloads, or check and try your own."),
+        "workload": Command(
+            "workload:app", "List built-in workloads; write, check and try your own."
+        ),
         "plan": Command("plan:plan_app", "Show how long a plan file takes and what it detects."),
         "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
     },

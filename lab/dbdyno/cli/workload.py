@@ -17,17 +17,38 @@ from dbdyno.cli.progress import note, noted
 from dbdyno.errors import LoadError, UsageError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.files import temporary_folder
+from dbdyno.plan.draft import draft
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan, label_of
 from dbdyno.plan.template import Template, lua, read, text_of
 from dbdyno.plan.workload import WorkloadPlan, known_workloads
-from dbdyno.servers import open
+from dbdyno.servers import open, tables
 from dbdyno.servers.base import Server, ServerSpec
-from dbdyno.servers.reference import is_endpoint
+from dbdyno.servers.foreign.endpoint import EndpointInstance
+from dbdyno.servers.reference import PROTOCOLS, is_endpoint
 from dbdyno.sysbench.ending import failure_of, stoppable
 
 app = typer.Typer(no_args_is_help=True)
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Template file (YAML).")]
+Address = Annotated[
+    str,
+    typer.Argument(
+        metavar="ADDRESS",
+        help="Address of the server, such as mysql://USER@HOST/DATABASE or "
+        "postgresql://USER@HOST/DATABASE. The password is taken from MYSQL_PWD or PGPASSWORD.",
+    ),
+]
+Tables = Annotated[
+    list[str] | None, typer.Argument(metavar="TABLE", help="Tables to describe. Default: all.")
+]
+Values = Annotated[
+    bool,
+    typer.Option(
+        "--values",
+        help="Let texts with few values be chosen from their real values. By default no text of a "
+        "row gets into the template, only its length.",
+    ),
+]
 
 
 @app.command("list")
@@ -80,6 +101,33 @@ def try_it(
                 _run(script, file.name, server, "try", 1)
         finally:
             instance.close()
+
+
+@app.command()
+def new(address: Address, names: Tables = None, values: Values = False) -> None:
+    """Write a template from the tables of a running server. It goes to stdout, and has their types,
+    indexes and numbers of rows, made-up values, and example events. dbdyno only reads there.
+    """
+    if not is_endpoint(address):
+        raise UsageError(
+            f"{label_of(address)} is not the address of a running server",
+            wanted=" or ".join(protocol.form for protocol in PROTOCOLS.values()),
+        )
+    spec = ServerSpec(label_of(address), address)
+    with noted() as lines:
+        instance = open.instance(spec, Path(), lines.stage)
+        assert isinstance(instance, EndpointInstance)
+        try:
+            server = instance.login()
+            session = server.sessions[0]
+            session.answer_s_max = tables.QUESTION_S_MAX
+            seen, reserved = tables.look(
+                session, server.driver, server.database, names or (), lines.note, with_values=values
+            )
+            source = f"the database {server.database}, server version {server.version()}"
+        finally:
+            instance.close()
+    sys.stdout.write(draft(seen, source, reserved))
 
 
 @contextmanager

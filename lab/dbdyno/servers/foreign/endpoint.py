@@ -397,7 +397,7 @@ class EndpointInstance:
     def start(self, settings: Mapping[str, SettingValue] | None = None) -> EndpointServer:
         """Log in; the first time without our rows, also prepare the database for loading."""
         _refuse(self.spec, settings or {})
-        self._login()
+        self.login()
         if not self._is_loading and not self._has_rows():
             self._dataset.begin()
             self._is_loading = True
@@ -405,7 +405,7 @@ class EndpointInstance:
 
     def snapshot(self) -> None:
         """Mark the dataset as loaded in the database; ServerError if it refuses."""
-        self._login()
+        self.login()
         self._analyze()
         self._dataset.finish()
         self._is_loading, self._was_loaded = False, True
@@ -425,12 +425,12 @@ class EndpointInstance:
 
         Later changes are found by `restore`: rows are not loaded twice in a run.
         """
-        self._login()
+        self.login()
         return self._has_rows()
 
     def restore(self) -> None:
         """Restore no rows: raise ServerError unless the tables are still the loaded tables."""
-        self._login()
+        self.login()
         trouble = self._dataset.trouble()
         if trouble is not None:
             raise ServerError(
@@ -457,7 +457,8 @@ class EndpointInstance:
         self._was_loaded = self._was_loaded or self._dataset.trouble() is None
         return self._was_loaded
 
-    def _login(self) -> None:
+    def login(self) -> EndpointServer:
+        """Log in and change nothing; ServerError says where a refused password comes from."""
         try:
             self._server.login()
         except ServerError as error:
@@ -470,6 +471,7 @@ class EndpointInstance:
                 found=error.found,
                 hint=f"check the user's rights and the password in {named}{_tls_hint(error)}",
             ) from error
+        return self._server
 
 
 def _tls_hint(error: ServerError) -> str:

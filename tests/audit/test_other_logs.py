@@ -238,3 +238,24 @@ def test_a_log_is_a_table_for_each_workload(tmp_path: Path) -> None:
         ("postgres-16", "select only", (16,)),
     ]
     assert publication.cells()[0].values["latency_ms_avg"].text == "2.188"
+
+
+def test_names_of_files_tell_logs_of_one_folder_apart(tmp_path: Path) -> None:
+    """The logs say their workload themselves, so that the file's name is of the system."""
+    for folder in ("alpha", "beta"):
+        (tmp_path / folder).mkdir()
+        for name in ("plain", "tuned"):
+            (tmp_path / folder / f"{name}.log").write_text(PGBENCH)
+    publications = read(sorted(tmp_path.rglob("*.log")))
+    assert {(t.system, t.workload) for one in publications for t in one.tables} == {
+        (f"{folder} {name}", "TPC-B (sort of)")
+        for folder in ("alpha", "beta")
+        for name in ("plain", "tuned")
+    }
+
+
+def test_a_log_without_a_workload_has_that_of_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "alpha_rw_8.log"
+    path.write_text(PGBENCH.replace("builtin: TPC-B (sort of)", ""))
+    (publication,) = read([path])
+    assert [(t.system, t.workload) for t in publication.tables] == [("alpha", "oltp_read_write")]

@@ -125,3 +125,21 @@ def test_several_publications_and_other_files_are_not_saved(tmp_path: Path) -> N
         text_to_save([one, one], [], tmp_path / "saved.yaml")
     with pytest.raises(UsageError, match="would not be read as YAML"):
         text_to_save([one], [], tmp_path / "saved.json")
+
+
+COMMAND = "./sysbench --num-threads=500 --test=./tests/db/select.lua --max-time=600 run"
+HEADED = f"# 性能\n\n{COMMAND}\n\n| 并发 | Postern qps | Mistral qps |\n| --- | --- | --- |\n"
+
+
+def test_a_printed_option_that_the_tables_contradict_is_saved_as_a_comment(tmp_path: Path) -> None:
+    page, saved = tmp_path / "page.md", tmp_path / "saved.yaml"
+    page.write_text(f"{HEADED}| 50 | 240.5 | 200.5 |\n| 500 | 300.5 | 280.5 |\n")
+    (publication,) = read([page])
+    text = text_to_save([publication], [page], saved)
+    assert publication.load == {"time_s": "600"}
+    assert f"\n# load: {{threads: 500}}  # {page}, line 3\n" in text
+    assert publication_of(text, "saved.yaml") == publication
+    page.write_text(f"{HEADED}| 500 | 300.5 | 280.5 |\n")
+    (publication,) = read([page])
+    assert publication.load == {"threads": "500", "time_s": "600"}
+    assert "# load:" not in text_to_save([publication], [page], saved)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from dbdyno.audit.printed_commands import PrintedCommand, printed_commands
-from dbdyno.audit.tables import Publication
+from dbdyno.audit.tables import QUANTILE, Publication, PublishedTable
 
 SIZE: Final = r"(?<![\d.])(?P<value>\d{1,9}(?:\.\d{1,6})?)\s*(?P<unit>[GT])i?B?(?![A-Za-z])"
 ROWS: Final = (
@@ -73,6 +73,7 @@ SERVERS: Final = re.compile(r"mysqld(?:[-_.].*)?|server|mariadb(?:d|-.*)?", re.I
 CLIENTS: Final = re.compile(r"client.*|mysql|mysqldump|mysqld_safe|mariadb-client", re.IGNORECASE)
 TAG: Final = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w-]{0,30})\b[^<>]{0,500}>|<!--|-->")
 UNSEEN: Final = frozenset(("script", "style"))
+NOT_PROSE: Final = UNSEEN | {"table", "pre", "svg", "nav", "footer", "select", "button", "textarea"}
 BREAK: Final = "\x1f"
 """In place of a tag that ends a sentence."""
 BLOCKS: Final = re.compile(r"p|div|li|[uod]l|d[dt]|h[1-6]|t[drh]|br|pre|section|article|figcaption")
@@ -137,6 +138,27 @@ def facts_in(text: str, source: str) -> Publication:
             places[name] = f"{source}, line {line}"
     tool = parts.pop("tool", {}).get("version", "")
     return Publication.model_validate({**parts, "tool": tool, "places": places})
+
+
+def opposed(load: Mapping[str, str], tables: Sequence[PublishedTable]) -> list[str]:
+    """Names of the facts of a load that are not true of all tables.
+
+    A command line with 500 threads beside tables of 50 to 1,000 threads is an example.
+    """
+    printed = {
+        "threads": {str(level) for table in tables for level in table.threads},
+        "percentile": {
+            quantile[1]
+            for table in tables
+            for metric in table.values
+            if (quantile := QUANTILE.fullmatch(metric))
+        },
+    }
+    return [
+        name
+        for name, seen in printed.items()
+        if name in load and seen - {load[name].replace(".", "")}
+    ]
 
 
 def _in_commands(lines: Sequence[str]) -> Iterator[_PageFact]:

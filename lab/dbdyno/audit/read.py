@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from dbdyno.audit.facts import facts_in
+from dbdyno.audit.facts import facts_in, opposed
 from dbdyno.audit.logs.apart import told_apart
 from dbdyno.audit.logs.other_logs import RESULT_TOOLS, LoggedRow, LoggedText, logs_in
 from dbdyno.audit.logs.sysbench_log import LoggedRun
@@ -72,7 +72,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
     foreign = [path for path in paths if path.suffix not in YAML_SUFFIXES]
     texts = {path: foreign_text_of(path) for path in foreign}
     logs = {path: logs_in(text, str(path)) for path, text in texts.items()}
-    names = _names_of(logs)
+    names = _names_of(logs, said)
     pages = [
         _renamed(_page(path, text, logs[path], said, names.get(path, UNKNOWN)), said.systems)
         for path, text in texts.items()
@@ -88,7 +88,7 @@ def read(paths: Sequence[Path], mapping: Path | None = None) -> tuple[Publicatio
             group.append(page)
         else:
             groups.append([page])
-    publications = tuple(map(_joined, groups))
+    publications = tuple(_unopposed(_joined(group)) for group in groups)
     if not all(one.tables or one.has_prose for one in publications):
         raise UsageError(
             f"there are claims and no tables in {', '.join(map(str, paths))}",
@@ -152,22 +152,36 @@ def _joined(parts: Sequence[Publication]) -> Publication:
     )
 
 
+def _unopposed(publication: Publication) -> Publication:
+    """The publication without facts of printed command lines that its tables contradict.
+
+    Facts without a place are a person's, and stay.
+    """
+    load, places = publication.load, publication.places
+    gone = {f"load.{name}" for name in opposed(load, publication.tables)} & places.keys()
+    return publication.model_copy(
+        update={
+            "load": {k: v for k, v in load.items() if f"load.{k}" not in gone},
+            "places": {k: v for k, v in places.items() if k not in gone},
+        }
+    )
+
+
 def mapping_of(path: Path) -> Mapping:
     """Read a mapping file; UsageError with the lines of its mistakes."""
     return read_as(Mapping, text_of(path), str(path), wanted="columns, metric, workload, decimal")
 
 
-def _names_of(logs: dict[Path, LoggedText]) -> dict[Path, Names]:
+def _names_of(logs: dict[Path, LoggedText], mapping: Mapping) -> dict[Path, Names]:
     """The names in the paths of logs with runs."""
     paths = [path for path, log in logs.items() if log.runs or log.rows]
-    levels = (
-        {*(run.threads for run in logs[path].runs), *(row.threads for row in logs[path].rows)}
-        for path in paths
-    )
-    named = [
-        NamedLog(parts, frozenset(known - {0}))
-        for parts, known in zip(parts_of(paths), levels, strict=True)
-    ]
+    named = []
+    for path, parts in zip(paths, parts_of(paths), strict=True):
+        runs, rows = logs[path].runs, logs[path].rows
+        levels = {*(run.threads for run in runs), *(row.threads for row in rows)}
+        workloads = [*(run.command.test for run in runs), *(row.workload for row in rows)]
+        has_workload = bool(mapping.workload) or all(workloads)
+        named.append(NamedLog(parts, frozenset(levels - {0}), has_workload))
     return dict(zip(paths, names_of(named), strict=True))
 
 
@@ -305,7 +319,7 @@ def _of_rows(
     rows: Sequence[LoggedRow], path: Path, mapping: Mapping, names: Names
 ) -> Iterator[PublishedTable]:
     """A table for each system, work and set of metrics in a log."""
-    labels = [mapping.workload or row.workload for row in rows]
+    labels = [mapping.workload or row.workload or names.workload for row in rows]
     works = told_apart(labels, [row.work for row in rows])
     systems = {row.system for row in rows}
     rows_by_kind: dict[tuple[str, str, tuple[str, ...]], list[LoggedRow]] = {}
@@ -315,7 +329,7 @@ def _of_rows(
     for (system, workload, metrics), alike in rows_by_kind.items():
         yield PublishedTable(
             system=mapping.system or f"{names.label(path)} {system}".strip(),
-            workload=workload,
+            workload=workload.strip(),
             threads=tuple(row.threads for row in alike),
             values={m: tuple(Printed(text=row.values[m]) for row in alike) for m in metrics},
             place=f"{path}, lines {alike[0].line} to {alike[-1].line}",

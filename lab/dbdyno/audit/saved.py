@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dbdyno.audit.facts import facts_in, opposed
 from dbdyno.audit.read import YAML_SUFFIXES, text_of
 from dbdyno.audit.sentences import PageSentence, sentences_in
 from dbdyno.audit.tables import NUMBER, Publication, publication_of
@@ -27,6 +28,7 @@ CLAIMS: Final = """\
 DISCLOSED: Final = """\
 # What the page says about its method; also order, client, versions, durability, rate:
 # disclosed: {repeats: three runs, spread: 2 %, duration: 300 s, warm_up: 60 s}"""
+OPPOSED: Final = "# Of printed command lines, left out because the tables have others:"
 UNREAD: Final = """\
 # Not understood. Add to the tables what belongs there, then remove it here."""
 PLAIN: Final = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[a-z][a-z0-9_]*")
@@ -60,10 +62,23 @@ def text_to_save(publications: Sequence[Publication], files: Sequence[Path], pat
     pages = (
         [] if publication.is_record else [one for one in files if one.suffix not in YAML_SUFFIXES]
     )
-    sentences = {str(page): sentences_in(text_of(page)) for page in pages}
-    text = yaml_of(publication, sentences)
+    texts = {str(page): text_of(page) for page in pages}
+    sentences = {source: sentences_in(page_text) for source, page_text in texts.items()}
+    opposed_facts = [
+        line
+        for source, page_text in texts.items()
+        for line in _opposed_by(publication, facts_in(page_text, source))
+    ]
+    text = yaml_of(publication, sentences, opposed_facts)
     publication_of(text, str(path))
     return text
+
+
+def _opposed_by(publication: Publication, facts: Publication) -> Iterator[str]:
+    """Comments on facts of a page that the tables contradict, each with its line."""
+    for name in opposed(facts.load, publication.tables):
+        place = _printable(facts.places[f"load.{name}"])
+        yield f"# load: {{{name}: {_scalar(facts.load[name])}}}  # {place}"
 
 
 def write_new(path: Path, text: str) -> None:
@@ -81,11 +96,19 @@ def write_new(path: Path, text: str) -> None:
         ) from error
 
 
-def yaml_of(publication: Publication, sentences: Mapping[str, Sequence[PageSentence]]) -> str:
-    """The publication, and sentences by file as claims to fill in."""
+def yaml_of(
+    publication: Publication,
+    sentences: Mapping[str, Sequence[PageSentence]],
+    opposed_facts: Sequence[str] = (),
+) -> str:
+    """The publication, and sentences by file as claims to fill in.
+
+    Args:
+        opposed_facts: comments on facts that its tables contradict.
+    """
     fields = publication.model_dump(mode="json", exclude_defaults=True)
     names = [name for name in fields if name not in LAST]
-    lines = [HEAD]
+    lines = [HEAD, *(["", OPPOSED, *opposed_facts] if opposed_facts else [])]
     for name in (*names, *LAST):
         if name == "claims":
             lines += _claims(publication, fields.get(name, []), sentences)

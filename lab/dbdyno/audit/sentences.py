@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dbdyno.audit.facts import BREAK, FENCE, UNSEEN, bare
+from dbdyno.audit.facts import BREAK, FENCE, NOT_PROSE, bare
 
 SENTENCES_MAX: Final = 200
 LENGTH_MAX: Final = 600
-NOT_PROSE: Final = UNSEEN | {"table", "pre", "svg", "nav", "footer", "select", "button", "textarea"}
 FIGURE: Final = re.compile(
     r"\d\s*(?:%|％|percent\b|times\b|fold\b|[x×](?![\w])|倍|[tq]ps\b|tpm\w?\b|nopm\b|成(?![功为本熟]))"
     r"|(?:transactions|queries|requests) (?:per|a) (?:second|minute)",

@@ -11,7 +11,8 @@ from dbdyno.audit.imported import imported
 from dbdyno.audit.page.columns import Mapping
 from dbdyno.audit.page.page import Page, page_of
 from dbdyno.audit.read import read
-from dbdyno.audit.tables import PublishedTable
+from dbdyno.audit.saved import yaml_of
+from dbdyno.audit.tables import PublishedTable, publication_of
 from dbdyno.errors import UsageError
 
 
@@ -103,14 +104,60 @@ def test_a_table_of_ratios_is_held_against_the_averages(
     text = ratios + SERIES.replace(alone("P.S，以上。"), beta)
     (tmp_path / "page.md").write_text(text)
     (publication,) = read([tmp_path / "page.md"])
-    (change,) = publication.changes
+    change, mean = publication.changes
     assert (change.systems, change.threads, change.at) == (
         ("Alpha", "Alpha-pool"),
         0,
         {"buffer_pool_gb": "8"},
     )
-    (entry,) = [one for one in audit(publication).entries if one.rule == "changes"]
+    assert (mean.systems, mean.at, [one.text for one in mean.mean_of]) == (
+        change.systems,
+        {},
+        [ratio],
+    )
+    entry, _ = [one for one in audit(publication).entries if one.rule == "changes"]
     assert entry.severity.value == severity, entry
+
+
+PAIR = "Alpha vs Alpha-pool"
+WITH_MEAN = {
+    "in a column": alone(PAIR, "8G", "16G", "avg", PAIR, "0.8692", "0.9001", "{}"),
+    "in two lines below": alone(PAIR, "8G", "16G", PAIR, "0.8692", "0.9001", "avg", "{}"),
+    "in a line below": alone(PAIR, "8G", "16G", PAIR, "0.8692", "0.9001", "平均值：{}"),
+    "in a row": f"| {PAIR} | 8G | 16G |\n|---|---|---|\n| {PAIR} | 0.8692 | 0.9001 |\n"
+    "| avg | {} | |\n\n",
+}
+
+
+@pytest.mark.parametrize("form", WITH_MEAN.values(), ids=WITH_MEAN)
+@pytest.mark.parametrize(
+    ("mean", "severity"), [("0.8846", "confirmed"), ("0.8847", "confirmed"), ("0.8147", "note")]
+)
+def test_a_mean_of_ratios_is_held_against_these(
+    tmp_path: Path, form: str, mean: str, severity: str
+) -> None:
+    """It is 0.88465, rounded or cut off; of something else it is no contradiction."""
+    (tmp_path / "page.md").write_text(form.format(mean) + SERIES)
+    (publication,) = read([tmp_path / "page.md"])
+    *ratios, printed = publication.changes
+    assert [one.text for one in ratios] == ["0.8692", "0.9001"]
+    assert ([one.text for one in printed.mean_of], printed.text) == (["0.8692", "0.9001"], mean)
+    line = int(printed.place.rpartition(" ")[2])
+    assert mean in form.format(mean).splitlines()[line - 1]
+    (entry,) = [one for one in audit(publication).entries if f"({printed.place})" in one.place]
+    assert (entry.rule, entry.severity.value) == ("changes", severity)
+    assert publication_of(yaml_of(publication, {}), "saved.yaml") == publication
+
+
+def test_a_mean_of_several_pairs_is_named_as_not_understood() -> None:
+    rows = "| A vs B | 0.8692 | 0.9001 |\n| B vs A | 1.1505 | 1.1110 |\n| avg | 1.0099 | 1.0056 |\n"
+    table = "| threads | A TPS | B TPS |\n|---|---|---|\n| 4 | 9 | 10 |\n| 16 | 18 | 20 |\n"
+    found = page(f"{table}\n| ratio | 4 threads | 16 threads |\n|---|---|---|\n{rows}")
+    assert [(one.threads, one.text) for one in found.changes] == [
+        *((4, "0.8692"), (16, "0.9001")),
+        *((4, "1.1505"), (16, "1.1110")),
+    ]
+    assert found.unread == ["page, line 10: not understood: 1.0099, 1.0056"]
 
 
 @pytest.mark.parametrize(

@@ -178,3 +178,65 @@ def test_lines_of_numbers_below_load_levels_with_a_name_behind() -> None:
     ]
     unknown = page(f"## Other\n\n{MATRIX}\n")
     assert (unknown.tables, len(unknown.unread)) == ([], 1), "named, as no metric is said"
+
+
+def test_numbers_that_sum_up_others_are_named_with_their_lines() -> None:
+    below = page(piped("System | Threads | TPS", "A | 8 | 100.5", "B | 8 | 110.5", "avg | | 105.5"))
+    assert [system for system, *_ in numbers(below)] == ["A", "B"]
+    assert (below.unread, below.refusals) == (["page, line 5: not understood: 105.5"], [])
+    beside = page(f"TPS:\n\n{piped(' | 4 | 16 | avg', 'A | 100.5 | 300.5 | 200.5')}")
+    assert numbers(beside) == [("A", (4, 16), {"tps": ["100.5", "300.5"]})]
+    assert beside.unread == ["page, line 5: not understood: 200.5"]
+
+
+WITHOUT_LEVEL = piped("System | TPS", "Alpha 1.2 | 520.5", "Beta 3.4 | 620.5")
+BETWEEN = "It ended with 8 threads.\n\n## Read only\n\n{}\n\nThe cache was warm.\n\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "All systems were loaded with 64 threads.",
+        "全部用 128 个线程压测。",
+        "Each run took an hour at 16 connections, 10 tables of 1,000,000 rows.",
+    ],
+)
+def test_a_table_has_the_only_load_level_in_the_words_below_its_heading(words: str) -> None:
+    (level,) = {int(word) for word in words.split() if word in ("64", "128", "16")}
+    whole = page(f"{BETWEEN.format(words)}{WITHOUT_LEVEL}")
+    assert {levels for _, levels, _ in numbers(whole)} == {(level,)}
+    assert whole.assumed == [f"page, line 9: {level} threads, as line 5 says"]
+    html = f"<h2>Read only</h2>\n<p>{words}</p>\n<p>The cache was warm.</p>\n<table><tr><th>System"
+    whole = page(f"{html}<th>TPS</tr><tr><td>Alpha 1.2<td>520.5</tr></table>")
+    assert whole.assumed == [f"page, line 4: {level} threads, as line 2 says"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "First with 16 threads.\n\nThen with 64 threads.",
+        "We compared 16 and 64 threads.",
+        "From 8 to 64 threads nothing changed.",
+        "It holds for up to 64 threads.",
+        "Three clients, each with 64 threads.",
+        "Threads: 8, 16, 64",
+        "With 64 threads it is slow, with 1,000 threads slower.",
+        "The host has 32 cores and 64 threads.",
+        "max_connections: 64",
+        "```\nsysbench oltp_read_only --threads=64 prepare\n```",
+    ],
+)
+def test_words_that_leave_the_load_level_open_give_none(words: str) -> None:
+    whole = page(f"{BETWEEN.format(words)}{WITHOUT_LEVEL}")
+    assert (whole.tables, whole.assumed) == ([], [])
+    assert "which column has the load levels?" in whole.unread[0]
+
+
+def test_a_load_level_directly_above_a_table_counts_before_others_below_its_heading() -> None:
+    both = "".join(f"With {level} threads:\n\n{WITHOUT_LEVEL}\n" for level in (16, 64))
+    whole = page(f"## Results\n\n{both}")
+    assert [levels for _, levels, _ in numbers(whole)] == [(16,), (16,), (64,), (64,)]
+    assert whole.assumed == [
+        "page, line 5: 16 threads, as line 3 says",
+        "page, line 13: 64 threads, as line 11 says",
+    ]

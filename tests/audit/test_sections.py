@@ -136,6 +136,7 @@ def test_repeats_under_one_heading_stay_repeats(tmp_path: Path) -> None:
         (["MySQL 8.0 vs. PostgreSQL 16"], ""),
         (["表 3：只读性能", "开源 MySQL"], "开源 MySQL"),
         (["TPC-C, 100 warehouses", "tuned"], "tuned"),
+        (["8G buffer pool", "MySQL 8.0"], "MySQL 8.0"),
     ],
 )
 def test_a_caption_names_a_system_by_the_words_for_nothing_else(
@@ -245,3 +246,43 @@ def test_a_table_that_cannot_be_read_is_named_beside_the_others(tmp_path: Path) 
     assert publication.unread == (f"line 7 of {page}: what do these columns mean? foo",)
     with pytest.raises(UsageError, match=r"line 7 of .*: what do these columns mean"):
         imported([page], "made", Mapping())  # a run would look whole
+
+
+@pytest.mark.parametrize(
+    ("title", "sizes"),
+    [
+        ("Results", ("8G buffer pool", "16 GB buffer pool")),
+        ("Results", ("ibp=8G", "innodb_buffer_pool_size = 16G")),
+        ("By size of the buffer pool", ("8G", "16 GB")),
+    ],
+)
+def test_sizes_of_the_buffer_pool_in_headings(title: str, sizes: tuple[str, str]) -> None:
+    small, large = (f"### {size}\n\n**A**\n\n" for size in sizes)
+    assert places(f"## {title}\n\n{small}{A_READ}{large}{B_READ}") == [
+        ("A", "", {"buffer_pool_gb": "8"}),
+        ("A", "", {"buffer_pool_gb": "16"}),
+    ]
+
+
+def test_sizes_in_headings_that_may_be_of_anything_part_the_tables() -> None:
+    page = f"## Results\n\n### 8G\n\n**A**\n\n{A_READ}### 16G\n\n**A**\n\n{B_READ}"
+    assert [at for *_, at in places(page)] == [{"section": "8G"}, {"section": "16G"}]
+
+
+def test_sizes_of_the_buffer_pool_in_the_heading_of_a_table() -> None:
+    rows = table("A | 100.5 | 150.5 | 125.5", "B | 90.5 | 120.5 | 105.5", head=" | 8G | 16G | avg")
+    whole = page_of(f"## TPS by buffer pool, 32 threads\n\n{rows}", "page.md", Mapping())
+    assert [
+        (one.system, one.at, one.threads, *(number.text for number in one.values["tps"]))
+        for one in whole.tables
+    ] == [
+        ("A", {"buffer_pool_gb": "8"}, (32,), "100.5"),
+        ("A", {"buffer_pool_gb": "16"}, (32,), "150.5"),
+        ("B", {"buffer_pool_gb": "8"}, (32,), "90.5"),
+        ("B", {"buffer_pool_gb": "16"}, (32,), "120.5"),
+    ]
+    assert whole.assumed == ["page.md, line 3: 32 threads, as line 1 says"]
+    assert whole.unread == [
+        "page.md, line 5: not understood: 125.5",
+        "page.md, line 6: not understood: 105.5",
+    ]

@@ -132,6 +132,7 @@ class PublishedChange(FiniteNoun):
     Attributes:
         threads: 0 in a table of ratios over all load levels.
         metric: empty if its table does not say.
+        mean_of: the printed ratios beside it, if it is called their mean.
     """
 
     systems: tuple[str, str]
@@ -140,6 +141,7 @@ class PublishedChange(FiniteNoun):
     at: dict[str, str] = {}
     metric: str
     text: str
+    mean_of: tuple[Number, ...] = ()
     place: str = ""
 
 

@@ -35,6 +35,8 @@ class Captions:
         self._is_below_words = False
         self._words = ""
         self._is_hidden = False
+        self.section = 0
+        """Line of the last heading that is no line in bold; 0 before the first."""
 
     def of_comment(self) -> Self:
         """The captions in a comment: its own end with it, and its words say why it is hidden."""
@@ -44,13 +46,13 @@ class Captions:
         other._numbered = [*self._numbered]
         return other
 
-    def heading(self, level: int, text: str) -> None:
+    def heading(self, level: int, text: str, line: int) -> None:
         """A heading ends all others of its level and below.
 
         A line in bold without a table of its own is kept, as it may describe the tables of others.
         """
         if level < BOLD_LEVEL:
-            self._loose, self._numbered = [], []
+            self._loose, self._numbered, self.section = [], [], line
         elif self._headings and self._headings[-1][0] == BOLD_LEVEL and not self._is_used:
             self._loose = [self._headings[-1][1], *self._loose[: LOOSE_MAX - 1]]
         self._is_used = False
@@ -58,21 +60,21 @@ class Captions:
         self._headings.append((level, ANCHOR.sub("", text).strip(" #*_:：")))
         self._words = ""
 
-    def words(self, line: str) -> None:
-        """A line of text, which may be a heading of Markdown or bold as a whole."""
+    def words(self, line: str, number: int) -> None:
+        """A line of text and its number; it may be a heading of Markdown or bold as a whole."""
         text = line.strip()[-CAPTION_MAX:]
         is_below_words, self._is_below_words = self._is_below_words, False
         if (heading := HEADING.fullmatch(text)) and not line.startswith(("    ", "\t")):
-            self.heading(len(heading[1]), heading[2])
+            self.heading(len(heading[1]), heading[2], number)
         elif bold := BOLD.fullmatch(text):
-            self.heading(BOLD_LEVEL, bold["text"])
+            self.heading(BOLD_LEVEL, bold["text"], number)
         elif UNDERLINE.fullmatch(text) and is_below_words:
-            self.heading(1 if "=" in text else 2, self._words)
+            self.heading(1 if "=" in text else 2, self._words, number - 1)
         elif (numbered := NUMBERED.fullmatch(text)) and not self._has_marks:
             level = (numbered["number"] or "").count(".")
             kept = [known for known in self._numbered if known[0] < level]
             self._numbered, self._words = [*kept, (level, text)], ""
-            self._is_below_words = False
+            self._is_below_words, self.section = False, number
         elif re.search(r"\w", text) and not PROMPT.match(text):
             self._words, self._is_below_words = text.strip(" #*_:："), True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -25,6 +25,7 @@ from dbdyno.audit.page.columns import (
     TableColumn,
     metric_column,
     metric_of,
+    size_gb_of,
 )
 
 LABEL_MAX: Final = 48
@@ -35,6 +36,10 @@ BUFFER_POOL_SIZE: Final = re.compile(
     r"\s*(?:=|:|：|of|is|为)?\s*(\d+)\s*G(?:i?B)?",
     re.IGNORECASE,
 )
+SIZE_OF_POOL: Final = re.compile(
+    r"(?<![\d.])(\d+)\s*G(?:i?B)?\s*(?:of\s+)?(?:(?:innodb[ _])?buffer[ _]pool|ibp(?![a-z]))",
+    re.IGNORECASE,
+)
 BUFFER_POOL_WORDS: Final = re.compile(r"buffer[ _]pool|(?<![a-z])ibp(?![a-z])", re.IGNORECASE)
 SIZED: Final = re.compile(r"(.*\S)\s*[(（]\s*(\d{1,6})\s*G(?:i?B)?\s*[)）]", re.IGNORECASE)
 """A name with a size of memory: "MySQL (48G)"."""
@@ -43,6 +48,29 @@ LEVEL: Final = re.compile(
     r"|(?:threads|concurrency|connections|clients?|线程数?|并发数?)\s*[=:：][\s*]{0,4}(\d{1,6})(?!\d)",
     re.IGNORECASE,
 )
+MENTION: Final = re.compile(rf"{LEVEL.pattern}|\d,\d{{3}}\s*{LEVEL_UNIT}(?![a-z])", re.IGNORECASE)
+"""A load level, or the end of thousands, whose digits are not taken."""
+GAP: Final = r"[^\S\n]*"
+BETWEEN: Final = r"[-、/~～\u2013\u2014和及与到至]"
+"""Between the numbers of a list or a range."""
+NOT_ALONE_BEFORE: Final = re.compile(
+    rf"(?:(?<![\d.])\d{{1,6}}{GAP}(?:{BETWEEN}|[,，]\s*\d{{1,6}}\s*[,，]|[,，]?\s*(?:and|or|to))"
+    r"|\d\s*[x×]"
+    r"|(?<![a-z])(?:up to|over|above|below|under|beyond|than|least|most|until|from|per"
+    r"|(?:each|every)(?! (?:test|run|round|case|cell|system|workload))(?: \w{1,12}){0,2})"
+    r"|最[多少大高]|至少|超过|每(?![次轮组])\w{0,8})\s*$",
+    re.IGNORECASE,
+)
+"""Before a load level that ends a list or a range, is a limit, or is of one of several clients."""
+NOT_ALONE_BEHIND: Final = re.compile(
+    rf"{GAP}(?:(?:per|each|or (?:more|less|fewer))(?![a-z])"
+    r"|(?:to\s|[-~～\u2013\u2014到至])\s*\d|以[上下内])",
+    re.IGNORECASE,
+)
+LISTED_BEHIND: Final = re.compile(rf"{GAP}(?:{BETWEEN}|[,，]|(?:and|or|to)\s)\s*\d", re.IGNORECASE)
+"""The rest of a list behind "threads: 8"."""
+NEAR: Final = 40
+"""Signs around a load level that say if it is the only one."""
 TPCC: Final = "tpcc"
 WORKLOADS: Final = {
     "update_non_index": r"(?:update[ _-])?non[ _-]?index(?:ed)?|非索引更新|インデックス以外",
@@ -112,17 +140,28 @@ GENERIC: Final = re.compile(
 )
 
 
-def said_by(captions: Sequence[str], mapping: Mapping) -> Mapping:
-    """The mapping, completed by the nearest captions with a workload and a size of memory."""
+def said_by(captions: Sequence[str], mapping: Mapping, words: PageWords) -> Mapping:
+    """The mapping, completed by the nearest captions with a workload and a size of memory.
+
+    Args:
+        words: of the page; they tell if a size alone, as in "### 8G", is of the buffer pool.
+    """
     near = [caption[-HEADING_MAX:] for caption in captions]
     workloads = filter(None, map(_workload_in, near))
-    sizes = [size[1] for caption in near if (size := BUFFER_POOL_SIZE.search(caption))]
+    sizes = (_pool_in(caption) or words.pool_alone(caption, captions) for caption in near)
+    pool = next(filter(None, sizes), "")
     return mapping.model_copy(
         update={
             "workload": mapping.workload or next(workloads, ""),
-            "at": mapping.at or ({BUFFER_POOL: sizes[0]} if sizes else {}),
+            "at": mapping.at or ({BUFFER_POOL: pool} if pool else {}),
         }
     )
+
+
+def _pool_in(caption: str) -> str:
+    """The size of the buffer pool in a caption, before or behind its name; empty without."""
+    match = BUFFER_POOL_SIZE.search(caption) or SIZE_OF_POOL.search(caption)
+    return match[1] if match else ""
 
 
 def metric_in(captions: Sequence[str], mapping: Mapping) -> TableColumn | None:
@@ -195,12 +234,26 @@ def are_workloads(texts: Sequence[str]) -> bool:
     return all(map(_workload_in, texts))
 
 
+def levels_named(text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """The load levels in a text, each with its place; 0 for a list, a limit or a share."""
+    for match in MENTION.finditer(text):
+        before = text[max(0, match.start() - NEAR) : match.start()]
+        behind = text[match.end() : match.end() + NEAR]
+        is_alone = not (
+            NOT_ALONE_BEFORE.search(before)
+            or NOT_ALONE_BEHIND.match(behind)
+            or (match[2] and LISTED_BEHIND.match(behind))
+        )
+        if not before.endswith("_"):  # as of max_connections
+            yield int(match[1] or match[2] or 0) if is_alone else 0, match
+
+
 def level_in(captions: Sequence[str]) -> str:
     """The load level of a table without a column for it; empty if the captions name none."""
     for caption in captions:
-        levels = {match[1] or match[2] for match in LEVEL.finditer(caption[-HEADING_MAX:])}
-        if len(levels) == 1:
-            return levels.pop()
+        levels = {level for level, _ in levels_named(caption[-HEADING_MAX:])}
+        if len(levels) == 1 and 0 not in levels:
+            return str(levels.pop())
     return ""
 
 
@@ -212,7 +265,7 @@ def labels_in(captions: Sequence[str]) -> list[str]:
 def _label_in(caption: str) -> str:
     if len(caption) > HEADING_MAX or any(p.search(caption) for p in NAMELESS):
         return ""
-    text = BUFFER_POOL_SIZE.sub(" ", _without_number(caption))
+    text = SIZE_OF_POOL.sub(" ", BUFFER_POOL_SIZE.sub(" ", _without_number(caption)))
     workloads = (words for kind, _ in KINDS for words in kind.values())
     for known in (*workloads, *(rate for rate, _ in RATES), AVERAGED):
         text = re.sub(rf"(?<![a-z])(?:{known})(?![a-z])", " ", text, flags=re.IGNORECASE)
@@ -256,13 +309,18 @@ class PageWords:
         words = [caption[-HEADING_MAX:] for above in captions for caption in above]
         return cls(
             frozenset(label for label in labels_in(words) if PRODUCT.search(label)),
-            frozenset(size[1] for caption in words if (size := BUFFER_POOL_SIZE.search(caption))),
+            frozenset(size for caption in words if (size := _pool_in(caption))),
         )
 
     def is_pool(self, size_gb: str, captions: Sequence[str]) -> bool:
         """Recognises a size of the buffer pool, by the captions of a table or of any."""
         is_said = any(BUFFER_POOL_WORDS.search(caption[-HEADING_MAX:]) for caption in captions)
         return is_said or size_gb in self.pools_gb
+
+    def pool_alone(self, caption: str, captions: Sequence[str]) -> str:
+        """The size of the buffer pool in a caption that has no other words; empty for others."""
+        size = size_gb_of(_without_number(caption))
+        return size if size and self.is_pool(size, captions) else ""
 
     def without_pool(self, name: str, captions: Sequence[str]) -> tuple[str, dict[str, str]]:
         """A system's name, and the size of the buffer pool in brackets behind it."""

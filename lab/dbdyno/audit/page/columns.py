@@ -402,6 +402,16 @@ def size_gb_of(text: str) -> str | None:
     return match[1] if match else None
 
 
+def conditions_of(columns: Sequence[TableColumn], row: Sequence[str]) -> dict[str, str]:
+    """Further conditions of a row, such as the size of the buffer pool."""
+    cells = [(c.condition, text.strip()) for c, text in zip(columns, row, strict=True)]
+    return {
+        name: re.sub(r"\s*G(i?B)?$", "", text) if name == BUFFER_POOL else text
+        for name, text in cells
+        if name and text
+    }
+
+
 def is_missing(text: str) -> bool:
     """Recognises a cell without a number, or with a bound only."""
     return len(text) <= CELL_MAX and bool(MISSING.fullmatch(text.strip()))

@@ -41,9 +41,10 @@ PAIR: Final = re.compile(
 )
 """A heading over two numbers of a cell: "Latency (avg / .95)"; its rest may say both once more."""
 TWO_NUMBERS: Final = re.compile(r"[\d.,]{1,20}\s?/\s?[\d.,]{1,20}")
+OF_MEAN: Final = r"(?:overall )?(?:avg\.?|average|mean)|平均值?|均值"
+"""Names of a mean of others."""
 SUMMARY: Final = re.compile(
-    r"(?:overall )?(?:avg\.?|average|mean|geo-?mean|median|total|sum)|平均值?|均值|合计|总计|总和",
-    re.IGNORECASE,
+    rf"{OF_MEAN}|(?:overall )?(?:geo-?mean|median|total|sum)|合计|总计|总和", re.IGNORECASE
 )
 """A row that sums up the others."""
 BRACKETS: Final = re.compile(r"[(（\[]\s*[)）\]]|@|(?<![a-z])(?:at|with)\s*$", re.IGNORECASE)
@@ -74,13 +75,13 @@ def side_by_side(grid: Grid) -> list[Grid]:
 
 
 def plain(grid: Grid, words: PageWords) -> Grid:
-    """The table with one heading, a row for each load level and one number in a cell."""
-    grid = _levels_beside(_levels_down(_one_heading(grid)))
+    """The table of `one_heading` with a row for each load level and one number in a cell."""
+    grid = _levels_beside(_levels_down(grid))
     grid = _metrics_down(_sizes_down(grid, words))
     return _pairs_apart(_filled_down(_groups_apart(grid)))
 
 
-def _one_heading(grid: Grid) -> Grid:
+def one_heading(grid: Grid) -> Grid:
     """Joins a second row of headings, below cells that span several columns, to the first."""
     first, second = grid.heading, grid.rows[0]
     is_repeated, has_numbers = first[0] == second[0], any(map(NUMERIC.match, second))

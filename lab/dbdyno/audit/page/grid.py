@@ -24,6 +24,7 @@ class Grid(NamedTuple):
         line: of the heading in the source, counted from 1; lines: of each cell, row by row.
         captions: the last words before it, then the headings above it, innermost first.
         is_hidden: True in a comment, which a browser does not show.
+        section: line of the heading above it; 0 without.
     """
 
     heading: tuple[str, ...]
@@ -32,6 +33,7 @@ class Grid(NamedTuple):
     line: int = 1
     captions: tuple[str, ...] = ()
     is_hidden: bool = False
+    section: int = 0
 
     @classmethod
     def of(
@@ -40,11 +42,17 @@ class Grid(NamedTuple):
         lines: Sequence[Sequence[int]],
         captions: tuple[str, ...] = (),
         is_hidden: bool = False,
+        section: int = 0,
     ) -> Grid:
         """The grid whose heading is the first row."""
         heading, *body = map(tuple, rows)
         (line, *_), *each = map(tuple, lines)
-        return cls(heading, tuple(body), tuple(each), line, captions, is_hidden)
+        return cls(heading, tuple(body), tuple(each), line, captions, is_hidden, section)
+
+    @property
+    def last_line(self) -> int:
+        """Line of its last cell."""
+        return max((line for of_row in self.lines for line in of_row), default=self.line)
 
     def of_rows(self, places: Sequence[int]) -> Grid:
         """The grid with some of its rows."""

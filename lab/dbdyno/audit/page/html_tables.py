@@ -109,7 +109,8 @@ class _Tables(HTMLParser):
             self._end_row()
             if len(self._rows) > 1:
                 above, is_hidden = self._captions.now(), self._comment_line > 0
-                self.tables.append(Grid.of(self._rows, self._lines, above, is_hidden))
+                section = self._captions.section
+                self.tables.append(Grid.of(self._rows, self._lines, above, is_hidden, section))
             self._rows = None
 
     def handle_data(self, data: str) -> None:
@@ -125,15 +126,16 @@ class _Tables(HTMLParser):
         words = [(text, is_bold) for text, is_bold in self._block if re.search(r"\w", text)]
         text = "".join(text for text, _ in self._block)
         self._block, self._bold = [], 0
+        first = max(1, self._line - text.count("\n"))
         if level is None and words and all(is_bold for _, is_bold in words):
             level = BOLD_LEVEL
         if level is not None and words:
-            self._captions.heading(level, " ".join(text.split()))
+            self._captions.heading(level, " ".join(text.split()), first)
         elif re.search(r"^\s{0,3}(?:#{1,6}\s|\*\*)", text, re.MULTILINE):  # HTML in Markdown
-            for line in text.splitlines():
-                self._captions.words(line)
+            for number, line in enumerate(text.splitlines(), first):
+                self._captions.words(line, number)
         elif words:
-            self._captions.words(" ".join(text.split()))
+            self._captions.words(" ".join(text.split()), first)
 
     def _end_cell(self) -> None:
         self._fill_from_above()

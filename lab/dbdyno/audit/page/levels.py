@@ -1,18 +1,28 @@
 """The load level of tables without one, and rates that fit none.
 
-A page's settings may give the level. Points between thousands, as in Portuguese, look as decimals.
+The words above a table, or the settings of its page, may give the level. Points between thousands,
+as in Portuguese, look as decimals.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from dbdyno.audit.page.captions import LEVEL, level_in, metric_in
-from dbdyno.audit.page.columns import NO_MAPPING, RATE_METRICS, THREADS, column_of, level_of
-from dbdyno.audit.page.forms import METRICS_MAX
+from dbdyno.audit.facts import BREAK, FENCE, NOT_PROSE, bare
+from dbdyno.audit.page.captions import LEVEL, OPTION, level_in, levels_named, metric_in
+from dbdyno.audit.page.columns import (
+    HEADING_MAX,
+    NO_MAPPING,
+    RATE_METRICS,
+    THREADS,
+    column_of,
+    level_of,
+)
+from dbdyno.audit.page.forms import METRICS_MAX, SUMMARY
 from dbdyno.audit.page.grid import Grid
 from dbdyno.audit.tables import MEAN, PublishedTable
 from dbdyno.errors import UsageError
@@ -31,6 +41,8 @@ SETTING: Final = re.compile(
 """A setting that fills a line, or an option of a command."""
 CLIENTS: Final = re.compile(OF_CLIENTS, re.IGNORECASE)
 PROCESSOR: Final = re.compile(r"\b(?:cores?|cpus?|sockets?|processors?|ghz)\b|核", re.IGNORECASE)
+NAMED_MAX: Final = 100
+"""Load levels above a table that are looked at."""
 NEAR: Final = 60
 """Signs around a setting; a processor among them may have the threads."""
 POINTED: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
@@ -41,30 +53,76 @@ FULL: Final = (0.5, 2.0)
 def with_page_level(
     grids: Sequence[Grid], text: str, source: str, assumed: list[str]
 ) -> Iterator[Grid]:
-    """The tables of a page, those without a load level with the page's only one as last caption.
+    """The tables of a page, those without a load level with that of its words as first caption.
+
+    The only level between a table's heading and the table counts before other captions, and these
+    before the page's settings.
 
     Args:
         assumed: gets a line for each such table.
     """
-    level = cache(lambda: sole_level_in(text))
+    named, settings = cache(lambda: [*_named_in(text, grids)]), cache(lambda: sole_level_in(text))
     for grid in grids:
-        if not _lacks_level(grid) or (said := level()) is None:
+        said = (_level_above(grid, named()) or settings()) if _lacks_level(grid) else None
+        if said is None:
             yield grid
             continue
-        assumed.append(f"{source}, line {grid.line}: {said[0]} threads, as line {said[1]} says")
-        yield grid._replace(captions=(*grid.captions, f"threads = {said[0]}"))
+        level, line = said
+        where = f"line {line} says" if line else "the words above it say"
+        assumed.append(f"{source}, line {grid.line}: {level} threads, as {where}")
+        yield grid._replace(captions=(f"threads = {level}", *grid.captions))
 
 
 def _lacks_level(grid: Grid) -> bool:
-    """Recognises a table with a metric, and without a load level in it or above it."""
+    """Recognises a table with a metric and without a load level."""
     names = [*grid.heading, *(row[0] for row in grid.rows[:METRICS_MAX] if row)]
-    columns = [column for name in names if (column := column_of(name, NO_MAPPING))]
+    own = (name for name in names if not SUMMARY.fullmatch(name.strip()))
+    columns = [column for name in own if (column := column_of(name, NO_MAPPING))]
     has_metric = any(column.has_numbers for column in columns)
     is_column = any(column.metric == THREADS for column in columns)
-    is_heading = any(level_of(name) is not None for name in grid.heading)
-    return (has_metric or metric_in(grid.captions, NO_MAPPING) is not None) and not (
-        is_column or is_heading or level_in(grid.captions)
+    is_heading = any(
+        level_of(name) is not None or LEVEL.search(name[:HEADING_MAX]) for name in grid.heading
     )
+    return (has_metric or metric_in(grid.captions, NO_MAPPING) is not None) and not (
+        is_column or is_heading
+    )
+
+
+def _level_above(grid: Grid, named: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """The load level of the words above a table, and their line, which is 0 if it is unknown.
+
+    Args:
+        named: as `_named_in` gives them.
+    """
+    end = bisect_left(named, (grid.line, -1))
+    near = named[max(0, end - NAMED_MAX) : end]
+    own = [(line, level) for line, level in near if line >= grid.section]
+    levels = {level for _, level in own}
+    if len(levels) == 1 and 0 not in levels and len(own) < NAMED_MAX:
+        return own[-1][1], own[-1][0]
+    if not (caption := level_in(grid.captions)):
+        return None
+    lines = (line for line, level in reversed(near) if level == int(caption))
+    return int(caption), next(lines, 0)
+
+
+def _named_in(text: str, grids: Sequence[Grid]) -> Iterator[tuple[int, int]]:
+    """Lines of a page's sentences with a load level, and the level as `levels_named` gives it."""
+    of_tables = {n for grid in grids for n in range(grid.line, grid.last_line + 1)}
+    lines, prose, is_code = bare(text, NOT_PROSE), list[str](), False
+    is_markup = any(BREAK in line for line in lines)
+    for number, line in enumerate(lines, 1):
+        words = line.replace(BREAK, " ")
+        is_code ^= bool(FENCE.match(words.strip()))
+        is_code_line = is_code or (words.startswith(("    ", "\t")) and not is_markup)
+        is_prose = not (is_code_line or number in of_tables or OPTION.search(words))
+        prose.append(words if is_prose else "")
+    page, line_number, place = "\n".join(prose), 1, 0
+    for level, match in levels_named(page):
+        line_number += page.count("\n", place, match.start())
+        place = match.start()
+        if not _is_near_processor(page, match):
+            yield line_number, 0 if "\n" in match[0] else level
 
 
 def sole_level_in(text: str) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
@@ -29,8 +29,8 @@ from dbdyno.audit.page.captions import (
     system_in,
     workload_names,
 )
+from dbdyno.audit.page.changes import changes_beside, ratios_in, with_mean_below
 from dbdyno.audit.page.columns import (
-    BUFFER_POOL,
     CELL_UNIT,
     CHANGE,
     CONDITION,
@@ -46,16 +46,15 @@ from dbdyno.audit.page.columns import (
     Mapping,
     TableColumn,
     column_of,
+    conditions_of,
     is_heading,
     is_missing,
     level_of,
     metric_column,
-    metric_of,
     number_of,
-    size_gb_of,
     without_remark,
 )
-from dbdyno.audit.page.forms import METRICS_MAX, SUMMARY, is_word, plain, side_by_side
+from dbdyno.audit.page.forms import METRICS_MAX, is_word, one_heading, plain, side_by_side
 from dbdyno.audit.page.grid import NUMERIC, Grid
 from dbdyno.audit.page.grids import grids_in
 from dbdyno.audit.page.levels import check_points, whole_level, with_levels, with_page_level
@@ -67,15 +66,10 @@ SHOWN: Final = 200
 RESPELLED_MIN: Final = 0.8
 """Likeness of a heading with a spelling mistake to the right heading."""
 PICTURE: Final = re.compile(r"!\[[^\]\n]{0,400}\]\(|<img\b", re.IGNORECASE)
-AGAINST: Final = re.compile(r"(.{1,48}?)\s*(?:\bvs\b\.?|\bversus\b|/|÷|对比|相比)\s*(.{1,48})")
-"""Name of a row of ratios: "A vs B"."""
-RATIO: Final = re.compile(r"\d{1,3}\.\d{1,6}")
 RATE_WEIGHT: Final = 1_000_000
 """Rates of two measurements differ; their percentiles may be equal."""
 UNREAD_MAX: Final = 0.5
 """Reasons against parts of a table for each number that was read; with more it is refused."""
-OF_ROWS: Final = re.compile(r"prev|scal|speed-?up|\b1 thread|环比", re.IGNORECASE)
-"""A change between two load levels."""
 
 
 class Published(NamedTuple):
@@ -83,11 +77,13 @@ class Published(NamedTuple):
 
     Attributes:
         left_out: the reasons why parts of the grid cannot be read.
+        not_understood: its numbers that no table and no change has, with their lines.
     """
 
     tables: list[PublishedTable]
     changes: list[PublishedChange]
     left_out: Sequence[UsageError] = ()
+    not_understood: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -116,15 +112,19 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
     grids, assumed = _respelled(printed, mapping, source)
     words = PageWords.of([grid.captions for grid in grids])
     grids = list(with_page_level(grids, text, source, assumed))
+    lines = text.splitlines()
+    parts_of = [with_mean_below(part, lines) for grid in grids for part in side_by_side(grid)]
     page = Page([], [], [], assumed, [], len(PICTURE.findall(text)))
     readable = list[tuple[Grid, Published]]()
-    parted = [
-        (part, list(_ratios(part, words, source))) for grid in grids for part in side_by_side(grid)
-    ]
+    parted = [(part, list(ratios_in(part, words, source))) for part in parts_of]
     for grid, ratios in sorted(parted, key=lambda part: bool(part[1])):
         are_ratios = bool(ratios) and _are_of(readable, ratios)
         try:
-            parts = Published([], ratios) if are_ratios else published(grid, mapping, source, words)
+            parts = (
+                _of_ratios(grid, ratios, source)
+                if are_ratios
+                else published(grid, mapping, source, words)
+            )
         except UsageError as refusal:
             page.refusals.append(refusal)
             page.unread.append(refusal.message[:SHOWN])
@@ -132,6 +132,7 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
         readable.append((grid, parts))
         page.refusals.extend(parts.left_out)
         page.unread.extend(refusal.message[:SHOWN] for refusal in parts.left_out)
+        page.unread.extend(text[:SHOWN] for text in parts.not_understood)
         if not parts.tables and not parts.changes:
             page.unread.append(f"{source}, line {grid.line}: {', '.join(grid.heading)}"[:SHOWN])
     _into_sections(page, readable)
@@ -256,9 +257,12 @@ def published(grid: Grid, mapping: Mapping, source: str, words: PageWords = NO_W
     if not _may_have_results(grid, mapping):
         return Published([], [])
     grid, left_out = grid.checked(source)
-    grid, turned = plain(grid, words).checked(source)
+    whole = one_heading(grid)
+    grid = plain(whole, words)
+    lost = _not_understood(_numbers(whole) - _numbers(grid, first=0), source)
+    grid, turned = grid.checked(source)
     left_out += turned
-    said = said_by(grid.captions, mapping)
+    said = said_by(grid.captions, mapping, words)
     if grid.is_hidden:
         said = said.model_copy(update={"at": {**said.at, **HIDDEN}})
     grid, columns, unknown = _columns(grid, said, source)
@@ -274,7 +278,7 @@ def published(grid: Grid, mapping: Mapping, source: str, words: PageWords = NO_W
     parts = by_workload([column.system for column in columns if column.has_numbers])
     for row, lines in zip(grid.rows, grid.lines, strict=True):
         threads = whole_level(row[level], lines[level], source)
-        at = {**said.at, **_conditions(columns, row)}
+        at = {**said.at, **conditions_of(columns, row)}
         numbers, unreadable = _row_values(grid, columns, row, mapping, lines, source)
         left_out += unreadable
         for name, values in numbers.items():
@@ -304,7 +308,8 @@ def published(grid: Grid, mapping: Mapping, source: str, words: PageWords = NO_W
     ]
     check_points(tables, source)
     _check_left_out(left_out, unknown, tables)
-    return Published(tables, list(_changes(grid, columns, said, source)), left_out)
+    changes = list(changes_beside(grid, columns, said, level, source))
+    return Published(tables, changes, left_out, lost)
 
 
 def _check_left_out(
@@ -321,30 +326,40 @@ def _check_left_out(
         raise left_out[0]
 
 
-def _ratios(grid: Grid, words: PageWords, source: str) -> Iterator[PublishedChange]:
-    """A table of ratios of two systems: a row for each pair, a column for each load level or size.
+def _of_ratios(grid: Grid, ratios: Sequence[PublishedChange], source: str) -> Published:
+    """A table of ratios, and its numbers that are neither a ratio nor a mean of them."""
+    used = {(change.place, change.text) for change in ratios}
+    lost = Counter(
+        (line, text)
+        for line, text in _numbers(grid).elements()
+        if (f"{source}, line {line}", text) not in used
+    )
+    return Published([], [*ratios], (), _not_understood(lost, source))
 
-    Means over all columns are left out.
+
+def _numbers(grid: Grid, first: int = 1) -> Counter[tuple[int, str]]:
+    """The numbers of a grid, each with its line.
+
+    Args:
+        first: the first column that counts; a name before it may look like a number.
     """
-    names = {n: name for n, name in enumerate(grid.heading) if n and not SUMMARY.fullmatch(name)}
-    sizes = {n: size for n, name in names.items() if (size := size_gb_of(name))}
-    levels = {n: level for n, name in names.items() if (level := level_of(name))}
-    pairs = [AGAINST.fullmatch(row[0]) for row in grid.rows]
-    if {*sizes, *levels} != {*names} or len(names) < 2 or None in pairs:
-        return
-    if not all(words.is_pool(size, grid.captions) for size in sizes.values()):
-        return
-    for pair, row, lines in zip(pairs, grid.rows, grid.lines, strict=True):
-        for n in names if pair and len(row) == len(grid.heading) else ():
-            if pair and RATIO.fullmatch(row[n].strip()):
-                yield PublishedChange(
-                    systems=(pair[1], pair[2]),
-                    threads=levels.get(n, 0),
-                    at={BUFFER_POOL: sizes[n]} if n in sizes else {},
-                    metric="",
-                    text=row[n].strip(),
-                    place=f"{source}, line {lines[n]}",
-                )
+    return Counter(
+        (line, text.strip())
+        for row, lines in zip(grid.rows, grid.lines, strict=True)
+        for text, line in zip(row[first:], lines[first:], strict=True)
+        if NUMERIC.match(without_remark(text))
+    )
+
+
+def _not_understood(numbers: Counter[tuple[int, str]], source: str) -> list[str]:
+    """Words for the numbers of each line."""
+    texts: dict[int, list[str]] = {}
+    for line, text in numbers.elements():
+        texts.setdefault(line, []).append(text)
+    return [
+        f"{source}, line {line}: not understood: {', '.join(of_line)}"
+        for line, of_line in texts.items()
+    ]
 
 
 def _may_have_results(grid: Grid, mapping: Mapping) -> bool:
@@ -477,16 +492,6 @@ def _words_of(role: str, columns: Sequence[TableColumn], row: Sequence[str]) -> 
     return " ".join(text.strip() for column, text in cells if column.metric == role).strip()
 
 
-def _conditions(columns: Sequence[TableColumn], row: Sequence[str]) -> dict[str, str]:
-    """Further conditions of a row, such as the size of the buffer pool."""
-    cells = [(c.condition, text.strip()) for c, text in zip(columns, row, strict=True)]
-    return {
-        name: re.sub(r"\s*G(i?B)?$", "", text) if name == BUFFER_POOL else text
-        for name, text in cells
-        if name and text
-    }
-
-
 def _sign_of(heading: str, column: TableColumn) -> str:
     """Suffix of all numbers of a column, given by its heading: 万."""
     sign = THOUSANDS.search(heading) if column.metric in RATE_METRICS else None
@@ -506,32 +511,6 @@ def _check_each_once(grid: Grid, columns: Sequence[TableColumn], source: str) ->
                 hint="write into each heading which system it is of",
             )
         seen.add(place)
-
-
-def _changes(
-    grid: Grid, columns: Sequence[TableColumn], mapping: Mapping, source: str
-) -> Iterator[PublishedChange]:
-    """Columns of changes, each between the two nearest columns of its metric before it."""
-    level = next(n for n, column in enumerate(columns) if column.metric == THREADS)
-    for at, column in enumerate(columns):
-        if column.metric != CHANGE or OF_ROWS.search(grid.heading[at]):
-            continue
-        named = metric_of(grid.heading[at])
-        before = [c for c in columns[:at] if c.has_numbers and c.system]
-        before = [c for c in before if named is None or c.metric == named[0]]
-        pair = [c for c in before if before and c.metric == before[-1].metric][-2:]
-        if len(pair) < 2 or any(c.metric in (SYSTEM, WORKLOAD) for c in columns):
-            continue
-        for row, lines in zip(grid.rows, grid.lines, strict=True):
-            yield PublishedChange(
-                systems=(pair[0].system, pair[1].system),
-                workload=mapping.workload,
-                threads=whole_level(row[level], lines[level], source),
-                at={**mapping.at, **_conditions(columns, row)},
-                metric=pair[0].metric,
-                text=row[at],
-                place=f"{source}, line {lines[at]}",
-            )
 
 
 @dataclass(frozen=True)

@@ -73,10 +73,10 @@ def text_tables(
             if FENCE.match(lines[number]):
                 is_code = not is_code
             elif not is_code and "|" not in lines[number]:
-                captions.words(lines[number])
+                captions.words(lines[number], first + number)
         if block:
             numbers = [[first + at for at in row] for row in block.places]
-            yield Grid.of(block.rows, numbers, captions.now(), is_hidden)
+            yield Grid.of(block.rows, numbers, captions.now(), is_hidden, captions.section)
             end = block.end
         for number in range(place, end):
             for mark in COMMENT.finditer(marked[number]):
@@ -297,6 +297,8 @@ class CellsALine:
             end, names = first, self._cells[first - width + 1 : first]
             while self._is_row(end, alike) and self._cells[end + 1 : end + width] != names:
                 end += width
+            if width > 3 and end == first + width and alike == [*[True] * (width - 2), False, True]:
+                continue  # the end of a row, and a mean below it: "0.62 0.74 avg 0.68"
             levels = [self._cells[n] for n in range(first, end, width)]
             is_rising = len(levels) > 1 and all(starmap(_is_less, pairwise(levels)))
             has_words = not all(alike) and (alike[-1] or len(levels) > 1)  # else one below it

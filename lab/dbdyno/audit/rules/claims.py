@@ -10,7 +10,8 @@ headline   a claim is a range of ratios (`plan.publication.Claim`): of each of i
 claims     a claim without cells is a note; so is a doubt about an average, a peak or some cell if
            tables or rows were not read
 changes    a column of changes agrees with two columns of its row: as a difference or a ratio; a
-           table of ratios with averages or peaks of all its cells, or of another system's
+           table of ratios with averages or peaks of all its cells, or of another system's; a mean
+           of printed ratios with these
 """
 
 from __future__ import annotations
@@ -418,12 +419,19 @@ def _ratios_of_all(publication: Publication, cells: list[PublishedCell]) -> Iter
     for change in publication.changes:
         if change.metric:
             continue
+        mean = _mean_held(change) if change.mean_of else None
+        if mean and mean.severity is Severity.CONFIRMED:
+            yield mean
+            continue
         ways = [
             _held(claim, cells)
             for order in (change.systems, change.systems[::-1])
             for claim in _claims_of(change, *order)
         ]
         held = [way for way in ways if way.severity is Severity.CONFIRMED]
+        if mean and not held:
+            yield mean
+            continue
         elsewhere = [way for way in ways if way.severity is Severity.OVER_CLAIM]
         is_exact = len(change.text.replace(".", "").lstrip("0")) >= EXACT_DIGITS
         best = next(iter([*held, *(elsewhere if is_exact else ()), *ways]))
@@ -431,6 +439,31 @@ def _ratios_of_all(publication: Publication, cells: list[PublishedCell]) -> Iter
         if severity is Severity.CONTRADICTION or (severity is Severity.OVER_CLAIM and not is_exact):
             severity = Severity.NOTE
         yield best.model_copy(update={"rule": "changes", "severity": severity})
+
+
+def _mean_held(change: PublishedChange) -> LedgerEntry:
+    """A printed mean against the printed ratios beside it; only a note, as it may be of others.
+
+    Its last digit may have been cut off in place of rounded.
+    """
+    printed, ratios = Printed(text=change.text), change.mean_of
+    mean = fmean(ratio.value for ratio in ratios)
+    room = 2 * printed.half + fmean(ratio.half for ratio in ratios) + 1e-9
+    follows = abs(mean - printed.value) <= room
+    return LedgerEntry(
+        severity=Severity.CONFIRMED if follows else Severity.NOTE,
+        rule="changes",
+        sentence=say("a printed mean follows from its ratios")
+        if follows
+        else say("a printed mean does not follow from its ratios"),
+        arithmetic=say(
+            "mean of {ratios}: {mean:.5g}, printed {text}",
+            ratios=listed(ratio.text for ratio in ratios),
+            mean=mean,
+            text=change.text,
+        ),
+        place=f"{' / '.join(change.systems)}: {change.text} ({change.place})",
+    )
 
 
 def _claims_of(change: PublishedChange, of: str, than: str) -> Iterator[Claim]:

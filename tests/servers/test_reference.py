@@ -258,6 +258,7 @@ DIGEST = "ab" * 32
         ("https://me:secret/x.tar.gz", "cannot be read"),
         (f"tarball:https://me:secret@example.com/x.tar.gz#sha256={DIGEST}", "would be stored"),
         ("https://secret@example.com/x.tar.gz", "would be stored"),
+        ("file://me:secret@localhost/x.tar.gz", "would be stored"),
         ("https://me:my/secret@example.com/x.tar.gz", "would be stored"),
         ("https://me:my#secret@example.com/x.tar.gz", "would be stored"),
         ("https://example.com/x.tar.gz?a=b&X-Amz-Signature=secret", "would be stored"),

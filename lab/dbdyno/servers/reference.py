@@ -310,7 +310,8 @@ def _archive(reference: str) -> ArchiveReference:
     text = reference.strip()
     address, hash_sign, fragment = text.removeprefix(OLD_ARCHIVE_SCHEME).partition("#")
     is_file = address.lower().startswith("file:")
-    if ("@" in text and not is_file) or _SECRET.search(text.partition("?")[2]):
+    place = text.partition("//")[2].partition("/")[0] if is_file else text
+    if "@" in place or _SECRET.search(text.partition("?")[2]):
         raise UnknownSystemError(
             "an address with a user, a password or a token would be stored and shown",
             wanted=ARCHIVE_FORM,

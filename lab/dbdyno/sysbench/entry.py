@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dbdyno import _engine
+from dbdyno import _engine, shipped
 from dbdyno.sysbench.console import ConsoleOutput, write_notes, write_text
 from dbdyno.sysbench.legacy import (
     COMMON,
@@ -163,7 +163,7 @@ def _test(line: CommandLine, release: str) -> str | ScriptFile:
         typed = original
     ours = _engine.workloads()
     path = file_of_test(typed)
-    if path and path != typed and typed.startswith("workloads/"):
+    if path and path != typed and path.startswith(shipped.folder_of(shipped.WORKLOADS)):
         line.notes.append(f"{typed} is not there: {path}, which comes with dbdyno, is run")
     is_own = path is not None and not is_name_of_test(typed, ours)
     changed = None if is_own else changed_file(typed, path, ours)

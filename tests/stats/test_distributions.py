@@ -94,11 +94,17 @@ def test_functions_of_gamma_are_those_of_scipy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("t", "freedom"), [(np.nan, 3.0), (1.0, np.nan), (1.0, -1.0), (np.nan, np.nan)]
+    ("t", "freedom"), [(np.nan, 3.0), (1.0, np.nan), (1.0, -1.0), (np.nan, np.nan), (1.0, np.inf)]
 )
 def test_no_number_is_no_share(t: ArrayLike, freedom: ArrayLike) -> None:
     assert np.isnan(distributions.student_cdf(t, freedom))
     assert np.isnan(distributions.noncentral_t_cdf(t, freedom, 1.0))
+
+
+@pytest.mark.parametrize("freedom", [np.nan, -1.0, 0.0, np.inf])
+def test_impossible_degrees_of_freedom_have_no_quantile(freedom: float) -> None:
+    assert np.isnan(distributions.student_quantiles(0.9, freedom))
+    assert np.isnan(distributions.chi_square_quantile(0.9, freedom))
 
 
 def test_arguments_are_broadcast_whatever_their_layout() -> None:

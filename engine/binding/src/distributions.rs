@@ -56,7 +56,7 @@ fn student_quantile(
     out: Numbers,
 ) -> PyResult<()> {
     fill(py, [share, freedom], &out, |[share, freedom]| {
-        if !(0.0..=1.0).contains(&share) || freedom <= 0.0 {
+        if !(0.0..=1.0).contains(&share) || !is_freedom(freedom) {
             return f64::NAN;
         }
         // A share near ½ is compared within ±t, any other beyond: the smaller has more digits.
@@ -87,7 +87,7 @@ fn chi_square_quantile(
     out: Numbers,
 ) -> PyResult<()> {
     fill(py, [share, freedom], &out, |[share, freedom]| {
-        if !(0.0..=1.0).contains(&share) || freedom <= 0.0 {
+        if !(0.0..=1.0).contains(&share) || !is_freedom(freedom) {
             return f64::NAN;
         }
         least(0.0, f64::MAX, |value| {
@@ -218,6 +218,11 @@ fn least(low: f64, high: f64, too_small: impl Fn(f64) -> bool) -> f64 {
     f64::from_bits(low)
 }
 
+/// True for degrees of freedom of which a share can be computed.
+fn is_freedom(freedom: f64) -> bool {
+    freedom > 0.0 && freedom.is_finite()
+}
+
 /// Shares of a beta distribution below `x` = 1 - `y`, and above.
 fn beta_shares(a: f64, b: f64, x: f64, y: f64) -> (f64, f64) {
     try_beta_inc(a, b, x, y).unwrap_or((f64::NAN, f64::NAN))
@@ -249,7 +254,7 @@ fn normal(value: f64) -> f64 {
 /// The weights sum to no more than 2, nearly all of it within ten deviations √λ around a = λ. The
 /// shares I fall with `a`. Weight and share at a + 1 follow from those at a: two runs of sums.
 fn noncentral_t(t: f64, freedom: f64, shift: f64) -> f64 {
-    if !(0.0..=NONCENTRAL_T_MAX).contains(&t) || shift < 0.0 || freedom <= 0.0 {
+    if !(0.0..=NONCENTRAL_T_MAX).contains(&t) || shift < 0.0 || !is_freedom(freedom) {
         return f64::NAN;
     }
     let shift = shift.min(11.0 * NONCENTRAL_T_MAX); // with more, nothing is left below t

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno import errors
-from dbdyno.errors import DbdynoError, PlanError, PlanMistake
+from dbdyno.errors import DbdynoError, PlanError, PlanMistake, most_alike
 
 STATUS = {
     "UsageError": 2,
@@ -69,3 +69,29 @@ def test_mistakes_of_a_plan_come_in_the_order_of_their_lines() -> None:
         "  line 9: load.threads: must be above 0",
     ]
     assert str(PlanError("x", [PlanMistake("seed", "is no number")])).startswith("x: 1 mistake\n")
+
+
+WORKLOADS = (
+    *("bulk_insert", "oltp_insert", "oltp_point_select", "oltp_read_only", "oltp_read_write"),
+    *("oltp_update_non_index", "oltp_write_only", "select_random_points"),
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("oltp_rw", "oltp_read_write"),
+        ("oltp_ro", "oltp_read_only"),
+        ("oltp_wo", "oltp_write_only"),
+        ("readonly", "oltp_read_only"),
+        ("oltp_reed_only", "oltp_read_only"),
+        ("bul", "bulk_insert"),
+        ("oltp_read", "oltp_read_only"),
+        ("qqq", ""),
+        ("", ""),
+    ],
+)
+def test_a_mistyped_name_means_what_it_begins_abbreviates_or_nearly_is(
+    typed: str, meant: str
+) -> None:
+    assert most_alike(typed, WORKLOADS) == meant

@@ -21,11 +21,16 @@ read the same words.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import ClassVar, Final, NamedTuple
 
 from dbdyno._engine import printable
 
 FOUND_MAX: Final = 4000
+BEGINNING_MIN: Final = 3
+"""Fewer letters begin too many names."""
+ABBREVIATION_MIN: Final = 4
+"""Fewer letters are found in the order of almost any name."""
 
 
 class DbdynoError(Exception):
@@ -172,3 +177,21 @@ def not_installed(subject: str, extra: str, found: object) -> UsageError:
         found=str(found),
         hint=f"pip install 'dbdyno[{extra}]'",
     )
+
+
+def most_alike(typed: str, names: Collection[str]) -> str:
+    """The name most like the typed one, for "did you mean"; empty if no name is like it.
+
+    Names that the typed letters begin or abbreviate come first: `prove` is prove-durability, and
+    oltp_rw is oltp_read_write. Other names must differ from it by few letters.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
+
+    def is_short_for(name: str) -> bool:
+        rest = iter(name)
+        return all(letter in rest for letter in typed)
+
+    if len(typed) >= BEGINNING_MIN and (begun := [n for n in names if n.startswith(typed)]):
+        return min(begun, key=len)
+    abbreviated = list(filter(is_short_for, names)) if len(typed) >= ABBREVIATION_MIN else []
+    return next(iter(get_close_matches(typed, abbreviated or names, n=1, cutoff=0.6)), "")

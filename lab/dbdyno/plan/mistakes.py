@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from difflib import get_close_matches
 from pathlib import Path as FilePath
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno import shipped
-from dbdyno.errors import PlanMistake, UsageError
+from dbdyno.errors import PlanMistake, UsageError, most_alike
 from dbdyno.plan.document import SCALES, Document, Path, place
 from dbdyno.plan.fleet import ROLE_PATTERN
 from dbdyno.plan.plan import CODE_PATTERN, NOT_COMPARED, Plan
@@ -148,10 +147,6 @@ def shape_message(details: ErrorDetails) -> str:
     return template.format(**context)
 
 
-ABBREVIATION_MIN: Final = 4
-"""Fewer letters are found in the order of almost any name."""
-
-
 def workload_message(name: str) -> str | None:
     """Message for a workload that is not built in or not compared; else None."""
     if name in NOT_COMPARED:
@@ -169,20 +164,6 @@ def nearest(name: str, names: Collection[str]) -> str:
     if near:
         return f"; did you mean {near}?"
     return f"; there are {', '.join(sorted(names))}" if names else "; there are none"
-
-
-def most_alike(typed: str, names: Collection[str]) -> str:
-    """The name most like the typed one; empty if none is.
-
-    A name that the typed letters abbreviate in their order comes first: oltp_rw is oltp_read_write.
-    """
-
-    def is_short_for(name: str) -> bool:
-        rest = iter(name)
-        return len(typed) >= ABBREVIATION_MIN and all(letter in rest for letter in typed)
-
-    meant = list(filter(is_short_for, names)) or list(names)
-    return next(iter(get_close_matches(typed, meant, n=1, cutoff=0.6)), "")
 
 
 def file_meant(path: FilePath, pattern: str, otherwise: str, kind: str) -> str:

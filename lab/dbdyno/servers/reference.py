@@ -16,7 +16,6 @@ and the message does not repeat it.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import urllib.parse
@@ -29,7 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from dbdyno import _engine
-from dbdyno.errors import UnknownSystemError, UsageError
+from dbdyno.errors import UnknownSystemError, UsageError, most_alike
 from dbdyno.plan.systems import ARCHIVE_SCHEMES, ENDPOINT_SCHEMES
 from dbdyno.servers.base import MYSQL, OFF, PGSQL, PLAIN, Credentials, Encryption, Endpoint
 from dbdyno.servers.programs.catalog import CATALOG, CatalogEntry
@@ -467,8 +466,7 @@ def _nearest(typed: str) -> str | None:
     if numbers and siblings:
         newer = bisect_left([entry.version_numbers for entry in siblings], numbers)
         return siblings[max(0, newer - 1)].reference
-    alike = difflib.get_close_matches(typed, known, n=1, cutoff=0.5)
-    return alike[0] if alike else None
+    return most_alike(typed, known) or None
 
 
 # Servers that no package registry has. Vendors change their addresses, so a recipe names the file

@@ -164,12 +164,12 @@ def _accepted(
 
 def _suggestion(name: str, table: Mapping[str, Option]) -> list[str]:
     """The option nearest to a mistyped name; of a known option the value is wrong."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
+    from dbdyno.errors import most_alike  # noqa: PLC0415 - only a mistake pays for it
 
     if name in table:
         return ["  hint: it takes on or off"]
-    near = get_close_matches(name, [*table], n=1)
-    return [f"  hint: did you mean --{near[0]}?"] if near else []
+    near = most_alike(name, table)
+    return [f"  hint: did you mean --{near}?"] if near else []
 
 
 # ``--config-file``: lines ``name=value``, as sysbench reads them. Two things differ: blanks around

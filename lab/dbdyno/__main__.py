@@ -59,6 +59,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 # All is written: what Python would free one by one, the system frees at once.
                 os._exit(0)
             return status
+        if list(argv[:2]) == ["completion", "--line"]:  # at each TAB: without typer and commands
+            from dbdyno.cli.completion import words_for
+
+            words = words_for(" ".join(argv[2:]))
+            sys.stdout.write("".join(f"{word}\n" for word in words))
+            sys.stdout.flush()
+            return 0
         status = _lab(argv)
         sys.stdout.flush()
         return status

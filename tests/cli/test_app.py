@@ -180,6 +180,11 @@ def test_a_workspace_may_be_given_from_home(
         (["prove-durability", "mysql:8.0.15", "--seconds", "inf"], "--seconds"),
         (["prove-durability", "mysql:8.0.15", "--seconds", "nan"], "--seconds"),
         (["frobnicate"], "frobnicate"),
+        (["prove"], "No such command 'prove'. Did you mean prove-durability?"),
+        (["servers", "sart"], "Did you mean start?"),
+        (["compare", "--thread", "8"], "No such option: --thread. Did you mean --threads?"),
+        (["compare", "a", "b", "--workload", "oltp_rw"], "did you mean oltp_read_write?"),
+        (["completion", "tcsh"], "bash|zsh|fish"),
     ],
 )
 def test_a_usage_mistake_is_status_2_and_fetches_nothing(

@@ -7,14 +7,17 @@ its arguments, calls a function and prints.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dbdyno import __version__, _engine
+from dbdyno.cli import defaults
+from dbdyno.cli.completion import SCRIPTS
+from dbdyno.errors import most_alike
 from dbdyno.files import restrict_umask
 from dbdyno.sysbench import entry
 
@@ -87,6 +90,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         ),
         "plan": Command("plan:plan_app", "Show how long a plan file takes and what it detects."),
         "fleet": Command("fleet:app", "Check a Ray cluster for runs on several machines."),
+        "completion": Command(
+            "app:completion", "Print a script for completion with TAB in a shell."
+        ),
     },
 }
 """Every command, under the headings of the help."""
@@ -94,6 +100,7 @@ COMMANDS: Final = {name: one for section in SECTIONS.values() for name, one in s
 STYLE: Final[dict[str, Any]] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
+    "suggest_commands": False,  # `Group` does
     "rich_markup_mode": None,
 }
 
@@ -104,7 +111,7 @@ def loaded(name: str) -> ClickCommand:
     place = getattr(import_module(f"dbdyno.cli.{file}"), attribute)
     alone = typer.Typer(**STYLE)
     if isinstance(place, typer.Typer):
-        alone.add_typer(place, name=name, help=COMMANDS[name].summary)
+        alone.add_typer(place, name=name, cls=Group, help=COMMANDS[name].summary)
         for command in place.registered_commands:
             command.cls = SectionedCommand
     else:
@@ -121,8 +128,40 @@ def write_sections(formatter: HelpFormatter, rows: Sequence[tuple[str, str, str]
             formatter.write_dl(below, col_max=width)
 
 
+def meant(typed: str, names: Collection[str]) -> str:
+    """A question with the name most like a mistyped name; empty if no name is like it."""
+    near = most_alike(typed, names)
+    return f" Did you mean {near}?" if near else ""
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, ClickCommand | None, list[str]]:
+        """Finds a command; the error for an unknown command has the most similar name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as error:
+            error.message += meant(args[0], self.list_commands(ctx))
+            raise
+
+
 class SectionedCommand(TyperCommand):
     """A command with sections of options; a `rich_help_panel` is the heading from there on."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Reads the arguments; the error for an unknown option has the most similar name."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            typed = getattr(error, "option_name", "")
+            if not hasattr(error, "possibilities") or not typed.startswith("--"):
+                raise
+            options = (name for p in self.get_params(ctx) for name in (*p.opts, *p.secondary_opts))
+            names = [name for name in options if name.startswith("--")]
+            ctx.fail(f"{error.message}.{meant(typed, names)}")
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Writes arguments and options, without the arguments' Python types."""
@@ -132,7 +171,10 @@ class SectionedCommand(TyperCommand):
             heading = getattr(parameter, "rich_help_panel", None) or heading
             if record := parameter.get_help_record(ctx):
                 kind = f"{parameter.param_type_name}s".title()
-                rows.append((heading or kind, record[0].partition(" <")[0], record[1]))
+                meaning = record[1]
+                if parameter.name in (ctx.default_map or {}):
+                    meaning = meaning.replace("[default: ", "[your default: ")
+                rows.append((heading or kind, record[0].partition(" <")[0], meaning))
         write_sections(formatter, rows)
 
 
@@ -149,7 +191,7 @@ class _Loading(Mapping[str, "ClickCommand"]):
         return len(COMMANDS)
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The program, which lists its commands without importing them."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as typer has it
@@ -157,11 +199,13 @@ class Commands(TyperGroup):
         self.commands = _Loading()  # type: ignore[assignment]  # none is added
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Answers `--version` before typer imports pydantic to check values."""
+        """Answers `--version` before typer imports pydantic; reads defaults for a command."""
         if args == ["--version"]:
             sys.stdout.write(f"dbdyno {__version__} (engine {_engine.version()})\n")
             ctx.exit()
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        ctx.default_map = defaults.by_command()
+        return rest
 
     def list_commands(self, ctx: Context) -> list[str]:
         """Names of all commands, in the order of help."""
@@ -185,8 +229,19 @@ def demo(context: typer.Context) -> None:
     """Compare MySQL 5.7.22 with 8.0.15 in about five minutes."""
     sys.stderr.write(f"dbdyno compare {' '.join(DEMO)}\n")
     command = loaded("compare")
-    with command.make_context("compare", list(DEMO), parent=context) as inner:
+    own = context.default_map  # its general options; those of `compare` do not count
+    with command.make_context("compare", [*DEMO], parent=context, default_map=own) as inner:
         command.invoke(inner)
+
+
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"],
+        typer.Argument(metavar="bash|zsh|fish", help="Shell that reads the script."),
+    ],
+) -> None:
+    """Print a script for completion with TAB in a shell."""
+    sys.stdout.write(SCRIPTS[shell])
 
 
 def sysbench(context: typer.Context) -> None:

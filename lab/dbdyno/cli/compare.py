@@ -7,7 +7,7 @@ message. The plan checks its own rules; here its messages get the names of the o
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +48,11 @@ TIME: Final = "10m"
 """Measuring time of a comparison by default."""
 INSTEAD_OF_TIME: Final = ("blocks", "warmup", "window", "rates", "slo")
 """Options for the length of the measurement, in place of a time."""
+RIVALS: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
+    (("time",), INSTEAD_OF_TIME),
+    (("threads",), ("rates", "slo")),
+)
+"""Pairs of choices. Defaults of one side give way to an option of the other side that is typed."""
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
     **{key: f"--{option.replace('_', '-')}" for option, key in KEYS.items()},
     ("systems",): "SYSTEM",
@@ -91,6 +96,21 @@ def read(options: Mapping[str, Any], check_reference: Callable[[str], None]) -> 
     if mistakes:
         raise PlanError(SOURCE, mistakes)
     return plan
+
+
+def displaced(typed: Collection[str]) -> dict[str, None]:
+    """Options whose defaults give way to a rival on the command line, without their values.
+
+    Args:
+        typed: names of the options on the command line.
+    """
+    return {
+        option: None
+        for sides in RIVALS
+        for side, other in (sides, sides[::-1])
+        if set(other) & set(typed) and not set(side) & set(typed)
+        for option in side
+    }
 
 
 def _without_effect(options: Mapping[str, Any], plan: Plan) -> Iterator[PlanMistake]:

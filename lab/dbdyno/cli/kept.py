@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from dbdyno.cli.options import WORKSPACE
+from dbdyno.cli import defaults
 from dbdyno.errors import DbdynoError, ServerError
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
@@ -57,7 +57,7 @@ def login(server: KeptServer) -> tuple[KeptState, str]:
 def sysbench_login(name: str) -> dict[str, str]:
     """sysbench's options for a running server of the usual workspace; Refusal for any other."""
     try:
-        state, password = login(kept.find(WORKSPACE, name))
+        state, password = login(kept.find(defaults.workspace(), name))
     except DbdynoError as error:
         raise argument_error(str(error)) from error
     return {

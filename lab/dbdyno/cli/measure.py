@@ -10,7 +10,7 @@ import sys
 import typer
 
 from dbdyno.cli import flow, options
-from dbdyno.cli.compare import read
+from dbdyno.cli.compare import displaced, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.kept import system_of
 from dbdyno.cli.machines import machines_of
@@ -51,13 +51,16 @@ def compare(
     exit_code: options.ExitCode = False,
 ) -> None:
     """Measure two or more servers and judge which is faster."""
-    typed = {  # by name, so that an option stands in the signature and in KEYS only
-        **context.params,
+    typed = _typed(context)
+    # By name, so that an option stands in the signature and in KEYS only.
+    values = context.params | displaced(typed)
+    is_open = bool(values["rates"] or values["slo"])
+    values |= {
         "kept": [system_of(workspace, name) for name in server or ()],
-        "threads": threads if not (rates or slo) or "threads" in _typed(context) else "",
-        "connections": connections if "connections" in _typed(context) else None,
+        "threads": threads if not is_open or "threads" in typed else "",
+        "connections": connections if is_open or "connections" in typed else None,
     }
-    plan = with_generators(read(typed, check), fleet)
+    plan = with_generators(read(values, check), fleet)
     shown = ReportOptions(output, lang, exit_code)
     with machines_of(plan, fleet) as machines:
         flow.begin(pinned(plan), workspace, _command_line(), shown, machines)

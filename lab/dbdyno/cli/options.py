@@ -7,7 +7,6 @@ are reported at once, and the plan alone knows defaults.
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
+from dbdyno.cli import defaults
 from dbdyno.cli.compare import TIME
 from dbdyno.errors import UsageError
 from dbdyno.language.catalogues import Language
@@ -39,7 +39,7 @@ TABLES: Final = str(DatasetPlan().tables)
 TABLE_SIZE: Final = str(DatasetPlan().rows)
 WARMUP: Final = str(TrialPlan().warmup_s)
 WINDOW: Final = str(TrialPlan().window_s)
-WORKSPACE: Final = Path(os.environ.get("DBDYNO_WORKSPACE") or "dbdyno-runs")
+WORKSPACE: Final = defaults.workspace()
 PORT: Final = 8732
 
 
@@ -197,14 +197,14 @@ Warmup = Annotated[
     typer.Option(
         metavar="SECONDS",
         help="Seconds of load before each measurement, which do not count. "
-        f"Default: chosen by --time, else {WARMUP}.",
+        f"Default: chosen by --time, else {WARMUP} seconds.",
     ),
 ]
 Window = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help=f"Length of each measurement. Default: chosen by --time, else {WINDOW}.",
+        help=f"Seconds of each measurement. Default: chosen by --time, else {WINDOW} seconds.",
     ),
 ]
 Margin = Annotated[

@@ -29,7 +29,7 @@ from dbdyno.servers.reference import PROTOCOLS, is_endpoint
 from dbdyno.sysbench.ending import failure_of, stoppable
 
 app = typer.Typer(no_args_is_help=True)
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Template file (YAML).")]
+File = Annotated[Path, typer.Argument(metavar="TEMPLATE.yaml", help="Template file.")]
 Address = Annotated[
     str,
     typer.Argument(

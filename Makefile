@@ -97,7 +97,7 @@ lock: ## choose the newest packages that pyproject.toml allows, and note their d
 	$(call locked,requirements,set-up,pyproject.toml --extra build --extra charts --constraint tools/requirements-of-tests.txt)
 	$(call locked,requirements-of-site,the site,--group site)
 
-release: setup ## wheels for x86-64 and ARM64, built twice and compared, with lists of parts, in target/release-files
+release: setup ## wheels for x86-64 and ARM64, built twice and compared, with lists of parts, and the manual page, in target/release-files
 	test -x $(DENY) || cargo install --quiet --locked --root target/lock cargo-deny@0.20.2
 	$(DENY) --all-features --offline check licenses bans sources
 	target/lock/bin/python -c 'import cyclonedx_py, ziglang' 2>/dev/null || { $(PYTHON) -m venv target/lock && \

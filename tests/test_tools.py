@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from tests.conftest import LONGEST_FIRST
-from tools import release, stages
+from tools import man, release, stages
 
+from dbdyno.cli.app import command_line
+from dbdyno.cli.defaults import commands
 from dbdyno.servers import process
 from support.source import ROOT
 
@@ -206,3 +208,14 @@ def test_live_tests_are_where_their_stages_look() -> None:
     files = list((ROOT / "tests").rglob("test_*.py"))
     assert {path for path in files if is_live(path)} == looked_at
     assert set(LONGEST_FIRST) <= {f"{path.parent.name}/{path.stem}" for path in files}
+
+
+def test_the_manual_page_has_every_command_with_its_options() -> None:
+    page = man.described(command_line())
+    heads = re.findall(r"^\.SS (dbdyno .+)$", page, re.M)
+    assert heads == [path for path in commands() if path != "dbdyno"]
+    for path, part in zip(heads, page.split("\n.SS ")[1:], strict=True):
+        plain = part.replace("\\-", "-")
+        options = [word for word in commands()[path] if word.startswith("--")]
+        assert [word for word in options if word not in plain] == [], path
+    assert all(line[:1] != "'" for line in page.splitlines())

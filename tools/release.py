@@ -4,9 +4,9 @@ usage: python tools/release.py FOLDER        as `make release` does
 
 The folder gets a wheel for each machine of `TARGETS`, ``dbdyno-python.cdx.json`` (CycloneDX: every
 Python package that the wheels ask for, with version and digests; the Rust crates' list is in the
-wheel itself) and ``SHA256SUMS``. zig compiles and links for an old glibc, so a wheel runs on Linux
-with a glibc of 2018 or newer. Each wheel has the program that draws charts in a browser, which
-vl-convert makes.
+wheel itself), the manual page ``dbdyno.1`` and ``SHA256SUMS``. zig compiles and links for an old
+glibc, so a wheel runs on Linux with a glibc of 2018 or newer. Each wheel has the program that draws
+charts in a browser, which vl-convert makes.
 A time or an order that got into a wheel shows, as would a path of the builder's: the wheel holds
 one, the same for everybody (`PLACE`).
 The exit status is 1 if two builds differ, and the members that do are named; or if a tool is
@@ -32,6 +32,7 @@ LOCKED = ROOT / "tools" / "requirements-of-tests.txt"
 TOOLS = ROOT / "target" / "lock" / "bin"
 PLACE = Path(tempfile.gettempdir()) / "dbdyno-build"
 PYTHON_PARTS = "dbdyno-python.cdx.json"
+MANUAL = "dbdyno.1"
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 GLIBC = "manylinux_2_28"
 """The platform tag of the oldest glibc on which the wheels run."""
@@ -46,6 +47,7 @@ def main(folder: Path) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     list_python_parts(folder / PYTHON_PARTS)
+    subprocess.run([sys.executable, ROOT / "tools" / "man.py", folder / MANUAL], check=True)
     differ = []
     for target in TARGETS:
         with tempfile.TemporaryDirectory() as kept:

@@ -28,6 +28,7 @@ NAMES = {
     *("system", "systems", "baseline", "workload", "setting", "ignored", "version", "versions"),
     *("metric", "what", "check", "trial", "keys", "name", "kind", "english", "tag"),
     *("run_id", "plan_hash", "created_at", "dbdyno_version", "command", "environment"),
+    "earlier",
 }
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
 NO_SENTENCES = {

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dbdyno.errors import BundleError, UsageError
 from dbdyno.judge.judgement import Judgement, judge
-from dbdyno.judge.uses.gate import Gate, gate
+from dbdyno.judge.uses.agreement import agreements
+from dbdyno.judge.uses.gate import Gate, gate, gate_against
 from dbdyno.language.catalogues import Language
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.outcome import RunFacts
@@ -172,9 +173,28 @@ class Run:
             raise _unknown("chart", name, self.charts())
         return draw((named or meant)[0])
 
-    def gate(self, slower_max: float, *, strict: bool = False) -> Gate:
-        """The run held against a limit: how much slower a system may be, 0.03 = 3 %."""
-        return gate(self.judgement.all_verdicts, slower_max, strict=strict)
+    def gate(self, slower_max: float, *, strict: bool = False, against: Run | None = None) -> Gate:
+        """The run held against a limit: how much slower a system may be, 0.03 = 3 %.
+
+        Args:
+            against: an earlier run, whose ratios this run's may not fall behind; by default the
+                systems are held against the baseline of this run.
+
+        Raises:
+            UsageError: `against` is this run itself.
+        """
+        verdicts = self.judgement.all_verdicts
+        if against is None:
+            return gate(verdicts, slower_max, strict=strict)
+        if against.id == self.id:
+            raise UsageError(
+                "a run cannot be held against itself",
+                found=f"run {self.id} twice",
+                hint="give the bundle of an earlier run",
+            )
+        designs = (against.plan.design, self.plan.design)
+        pairs = agreements(against.judgement.all_verdicts, verdicts, designs)
+        return gate_against(against.id, pairs, slower_max, strict=strict)
 
     def report(self, folder: str | Path | None = None, language: str = "en") -> Written:
         """Write the report into a folder, by default the run's own.

@@ -185,3 +185,36 @@ def test_a_void_verdict_names_the_reason_of_most_trials_and_the_remedy(
     assert found.startswith("  found: client-bound in 6 of 6 trials, such as: the busiest thread")
     assert hint.startswith("  hint: ")
     assert hint.endswith("; then measure in a new run")
+
+
+def test_a_run_is_held_against_the_bundle_of_an_earlier_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accepted = store_made(tmp_path, (1.1, 1.101, 1.099)).run_id
+    bundle = tmp_path / "accepted.dbdyno.zip"
+    place = ("--workspace", str(tmp_path))
+    assert __main__.main(["bundle", accepted, "--out", str(bundle), *place]) == 0
+    run_id = store_made(tmp_path, (1.02, 1.021, 1.019)).run_id
+
+    def typed(*arguments: str, run: str = run_id) -> int:
+        return __main__.main(["gate", run, "--fail-if-slower", "3%", *arguments, *place])
+
+    assert typed() == 0, "it is still faster than the baseline"
+    capsys.readouterr()
+    junit = tmp_path / "gate.xml"
+    against = ("--against", str(bundle))
+    assert typed(*against, "--junit", str(junit)) == 3
+    said = capsys.readouterr()
+    assert said.out.startswith(f"run {run_id} against run {accepted}: gate fails with a limit of")
+    assert "mysql:8.0.15 has become slower by more than 3 %, compared with mysql:5.7.22" in said.out
+    assert "TPS −7.3 % [" in said.out
+    assert f"dbdyno replay {bundle} --with {run_id} --workspace {tmp_path}\n" in said.err
+    assert f'name="against" value="{accepted}"' in junit.read_text()
+    assert typed(*against, "--output", "markdown") == 3
+    assert f"Compared with run {accepted}." in capsys.readouterr().out
+    assert typed(*against, "--lang", "zh") == 3
+    assert "与 mysql:5.7.22 相比，mysql:8.0.15 变慢 3 % 以上" in capsys.readouterr().out
+    later = store_made(tmp_path, (1.098, 1.101, 1.1)).run_id
+    assert typed(*against, "--strict", run=later) == 0
+    assert typed(*against, run=accepted) == 2
+    assert "cannot be held against itself" in capsys.readouterr().err

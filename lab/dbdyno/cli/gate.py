@@ -44,6 +44,7 @@ RUNS: Final = 20
 def gate_command(
     run: options.RunOrBundle,
     fail_if_slower: options.Slower = None,
+    against: options.Against = None,
     strict: options.Strict = False,
     junit_file: options.JUnit = None,
     workspace: options.Workspace = options.WORKSPACE,
@@ -51,13 +52,15 @@ def gate_command(
     lang: options.Lang = Language.EN,
 ) -> None:
     """Fail if a run shows a system slower than the baseline. --fail-if-slower says how much slower
-    a system may be. The exit status is 3 if the gate fails, or 4 if every comparison that makes it
-    fail has too few valid measurements.
+    a system may be. --against asks for systems that have become slower since an earlier run. The
+    exit status is 3 if the gate fails, or 4 if every comparison that makes it fail has too few
+    valid measurements.
     """
     limit = None if fail_if_slower is None else share(fail_if_slower)
     judged = api.load(run, workspace)
     slower_max = judged.plan.design.margin if limit is None else limit
-    held = judged.gate(slower_max, strict=strict)
+    earlier = None if against is None else api.load(against, workspace)
+    held = judged.gate(slower_max, strict=strict, against=earlier)
     result = GateResult(held, judged.judgement, judged.facts)
     sys.stdout.write(render(result, output, lang))
     if junit_file is not None:
@@ -65,10 +68,12 @@ def gate_command(
     if not held.holds:
         slower = [text_of(p, slower_max) for p in held.passages if p.outcome is GateOutcome.SLOWER]
         error = VoidError if held.fails_by_void else GateError
+        words = ("report", run) if against is None else ("replay", against, "--with", run)
+        page = "the whole report" if against is None else "both runs side by side"
         raise error(
             str(whole(held)),
             found=slower[0] if slower else None,
-            hint=f"the whole report: {options.next_command('report', run, workspace=workspace)}",
+            hint=f"{page}: {options.next_command(*words, workspace=workspace)}",
         )
 
 

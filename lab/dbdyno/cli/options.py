@@ -285,6 +285,13 @@ ExitCode = Annotated[
         "data' or 'no verdict'.",
     ),
 ]
+Prometheus = Annotated[
+    int | None,
+    typer.Option(
+        metavar="PORT",
+        help="Serve live metrics for Prometheus on this port of 127.0.0.1. 0 takes a free port.",
+    ),
+]
 Lang = Annotated[
     Language,
     typer.Option(metavar="en|zh", help="Language of report and result. JSON is always English."),
@@ -342,6 +349,14 @@ Slower = Annotated[
         metavar="SHARE",
         help="How much slower than the baseline a system may be, such as 3%. Default: the run's "
         "margin (smallest difference that matters).",
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BUNDLE",
+        help="Bundle file, or run id, of an earlier run. The gate then fails if a system, compared "
+        "with the baseline of its own run, has become slower since then.",
     ),
 ]
 Strict = Annotated[

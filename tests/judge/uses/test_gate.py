@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.judge.estimate import Unsettled
+from dbdyno.judge.interval import FIXED
 from dbdyno.judge.standstill import Standstill
-from dbdyno.judge.uses.gate import Gate, GateOutcome, gate
+from dbdyno.judge.uses.agreement import agreements
+from dbdyno.judge.uses.gate import Gate, GateOutcome, gate, gate_against
 from dbdyno.judge.verdict import Verdict, verdict_of
 from dbdyno.report.formats.gate import text, whole
-from support.made_estimates import estimate, held
+from support.made_estimates import estimate, estimate_from, held
 
 
 def verdict(low: float | None, high: float | None, metric: str = "transactions_per_s") -> Verdict:
@@ -104,3 +106,70 @@ def test_allowing_more_never_closes_a_gate(low, width, one, other):
     assert loose.passages[0].outcome is not GateOutcome.SLOWER or not tight.passages[0].holds
     if tight.passages[0].outcome is GateOutcome.HELD:
         assert loose.holds
+
+
+# Against an earlier run: its ratios in place of the baseline's 1.
+
+STEADY = [0.1, 0.101, 0.099]
+
+
+def since(first, second, strict: bool = False) -> Gate:
+    pairs = agreements(first, second, (FIXED, FIXED))
+    return gate_against("run-1", pairs, 0.03, strict=strict)
+
+
+def of_logs(logs, metric: str = "transactions_per_s") -> Verdict:
+    return verdict_of(estimate_from(logs, metric=metric), 0.02)
+
+
+@pytest.mark.parametrize(
+    ("logs", "metric", "outcome"),
+    [
+        ([0.02, 0.021, 0.019], "transactions_per_s", GateOutcome.SLOWER),
+        ([0.09, 0.091, 0.089], "transactions_per_s", GateOutcome.HELD),
+        ([0.5, 0.501, 0.499], "transactions_per_s", GateOutcome.HELD),
+        ([0.0, 0.2, 0.1], "transactions_per_s", GateOutcome.UNDECIDED),
+        ([0.1], "transactions_per_s", GateOutcome.VOID),
+        ([0.18, 0.181, 0.179], LATENCY, GateOutcome.SLOWER),
+        ([0.02, 0.021, 0.019], LATENCY, GateOutcome.HELD),
+    ],
+)
+def test_a_ratio_is_held_against_that_of_an_earlier_run(logs, metric, outcome) -> None:
+    closed = since([of_logs(STEADY, metric)], [of_logs(logs, metric)])
+    (passage,) = closed.passages
+    assert (passage.outcome, closed.earlier) == (outcome, "run-1")
+    assert passage.holds is (outcome is not GateOutcome.SLOWER)
+    (strict,) = since([of_logs(STEADY, metric)], [of_logs(logs, metric)], strict=True).passages
+    assert strict.holds is (outcome is GateOutcome.HELD)
+
+
+def test_a_slower_system_passes_if_it_was_as_slow_before_and_a_faster_one_may_fail() -> None:
+    slow, fast = of_logs([-0.2, -0.201, -0.199]), of_logs(STEADY)
+    assert not gate((slow,), 0.03).holds
+    assert since([slow], [slow]).holds
+    less = of_logs([0.05, 0.051, 0.049])
+    assert gate((less,), 0.03).holds
+    closed = since([fast], [less])
+    assert not closed.holds
+    assert text(closed.passages[0], 0.03).startswith(
+        "mysql:8.0.15 has become slower by more than 3 %, compared with mysql:5.7.22: TPS −4.9 % ["
+    )
+
+
+def test_a_comparison_of_one_run_only_is_void() -> None:
+    for pair in ([of_logs(STEADY)], []), ([], [of_logs(STEADY)]):
+        alone = since(*pair)
+        assert [passage.outcome for passage in alone.passages] == [GateOutcome.VOID]
+        assert alone.fails_by_void
+        assert "in one of the two runs" in text(alone.passages[0], 0.03)
+
+
+def test_a_system_that_stands_still_now_has_become_slower() -> None:
+    def still(side: str) -> Verdict:
+        counted = {"system": 0, "baseline": 0, "both": 0, "pairs": 8, side: 8}
+        return verdict_of(estimate(1.0, 0.95, 1.05), 0.02, standstill=Standstill(**counted))
+
+    fast = of_logs(STEADY)
+    pairs = [(fast, still("system")), (fast, still("baseline")), (still("system"), fast)]
+    outcomes = [since([first], [second]).passages[0].outcome for first, second in pairs]
+    assert outcomes == [GateOutcome.SLOWER, GateOutcome.UNDECIDED, GateOutcome.UNDECIDED]

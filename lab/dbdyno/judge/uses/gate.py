@@ -11,13 +11,19 @@ system are right together, and a long ladder does not close the gate by chance:
 Undecided and void comparisons are reported each time, and a gate without any decided comparison
 never holds: silence is no proof. "Slower by more than 3 %" is a throughput below 0.97 of the
 baseline's, or a latency above 1.03 of it.
+
+Against an earlier run, the interval is of the run's ratio (system to baseline) divided by the
+earlier run's (`agreement`): days and machines lie between two runs, so their throughput is not
+compared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
+from dbdyno.judge.uses.agreement import Agreement
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.measurement.metric import BY_NAME, Better
 from dbdyno.measurement.parts import Noun
@@ -32,16 +38,27 @@ class GateOutcome(StrEnum):
     VOID = "void"
 
 
+class RatioChange(Noun):
+    """A run's ratio divided by an earlier run's, with its interval; None where it is unknown."""
+
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
 class Passage(Noun):
     """A comparison at the gate.
 
     Attributes:
+        verdict: of this run; of the earlier run if this run lacks the comparison.
         holds: true if this comparison lets the gate open.
+        change: since the earlier run; None at a gate without an earlier run.
     """
 
     verdict: Verdict
     outcome: GateOutcome
     holds: bool
+    change: RatioChange | None = None
 
 
 class Gate(Noun):
@@ -50,11 +67,13 @@ class Gate(Noun):
     Attributes:
         slower_max: the limit on a system's slowdown, 0.03 = 3 %.
         strict: true if each comparison must be proved to be within the limit.
+        earlier: id of the earlier run; empty if the verdicts of the run itself count.
     """
 
     slower_max: float
     strict: bool
     passages: tuple[Passage, ...]
+    earlier: str = ""
 
     @property
     def decided(self) -> int:
@@ -86,10 +105,39 @@ def gate(verdicts: tuple[Verdict, ...], slower_max: float, *, strict: bool = Fal
         slower_max: the limit on a system's slowdown against the baseline, 0.03 = 3 %.
         strict: undecided and void comparisons close the gate too.
     """
-    closing = set(GateOutcome) - {GateOutcome.HELD} if strict else {GateOutcome.SLOWER}
-    outcomes = [(verdict, _outcome(verdict, slower_max)) for verdict in verdicts]
-    passages = (Passage(verdict=v, outcome=o, holds=o not in closing) for v, o in outcomes)
+    passages = (_passage(v, _outcome(v, slower_max), strict) for v in verdicts)
     return Gate(slower_max=slower_max, strict=strict, passages=tuple(passages))
+
+
+def gate_against(
+    earlier: str, pairs: Iterable[Agreement], slower_max: float, *, strict: bool = False
+) -> Gate:
+    """Hold a run's ratios against those of an earlier run.
+
+    Args:
+        earlier: id of the earlier run.
+        pairs: the earlier run's comparisons with this run's.
+        slower_max, strict: as for `gate`.
+    """
+    passages = (
+        _passage(
+            verdict,
+            _outcome_since(pair, verdict.metric, slower_max),
+            strict,
+            RatioChange(ratio=pair.ratio, low=pair.low, high=pair.high),
+        )
+        for pair in pairs
+        if (verdict := pair.second or pair.first)
+    )
+    return Gate(slower_max=slower_max, strict=strict, passages=tuple(passages), earlier=earlier)
+
+
+def _passage(
+    verdict: Verdict, outcome: GateOutcome, strict: bool, change: RatioChange | None = None
+) -> Passage:
+    closing = set(GateOutcome) - {GateOutcome.HELD} if strict else {GateOutcome.SLOWER}
+    holds = outcome not in closing
+    return Passage(verdict=verdict, outcome=outcome, holds=holds, change=change)
 
 
 OF_STANDSTILL: Final = {Word.WORSE: GateOutcome.SLOWER, Word.BETTER: GateOutcome.HELD}
@@ -97,12 +145,30 @@ OF_STANDSTILL: Final = {Word.WORSE: GateOutcome.SLOWER, Word.BETTER: GateOutcome
 
 
 def _outcome(verdict: Verdict, slower_max: float) -> GateOutcome:
-    low, high = verdict.low, verdict.high
     if verdict.standstill is not None:
         return OF_STANDSTILL.get(verdict.word, GateOutcome.UNDECIDED)
+    return _outcome_of(verdict.low, verdict.high, verdict.metric, slower_max)
+
+
+def _outcome_since(pair: Agreement, metric: str, slower_max: float) -> GateOutcome:
+    """The outcome of a comparison since the earlier run.
+
+    A system that stands still now is slower, whatever it did then.
+    """
+    if pair.second is not None and pair.second.standstill is not None:
+        stands_still = pair.second.word is Word.WORSE
+        return GateOutcome.SLOWER if stands_still else GateOutcome.UNDECIDED
+    if pair.first is not None and pair.first.standstill is not None:
+        return GateOutcome.UNDECIDED
+    return _outcome_of(pair.low, pair.high, metric, slower_max)
+
+
+def _outcome_of(
+    low: float | None, high: float | None, metric: str, slower_max: float
+) -> GateOutcome:
     if low is None or high is None:
         return GateOutcome.VOID
-    if BY_NAME[verdict.metric].better is Better.HIGHER:
+    if BY_NAME[metric].better is Better.HIGHER:
         slower, held = high < 1 - slower_max, low >= 1 - slower_max
     else:
         slower, held = low > 1 + slower_max, high <= 1 + slower_max

@@ -23,7 +23,7 @@ from dbdyno.plan.known import Fact
 from dbdyno.report import document
 from dbdyno.report.formats import summary
 from dbdyno.report.formats.stdout import Result
-from dbdyno.report.numbers import NONE
+from dbdyno.report.numbers import NONE, interval
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, term
@@ -43,7 +43,16 @@ class GateResult(Result):
 
     def plain(self, language: Language) -> Iterator[Text]:
         """A line for the whole, a line for each comparison, then the doubts."""
-        yield say("run {run_id}: {outcome}", run_id=self.facts.run_id, outcome=whole(self.gate))
+        run_id, outcome, earlier = self.facts.run_id, whole(self.gate), self.gate.earlier
+        if earlier:
+            yield say(
+                "run {run_id} against run {earlier}: {outcome}",
+                run_id=run_id,
+                earlier=earlier,
+                outcome=outcome,
+            )
+        else:
+            yield say("run {run_id}: {outcome}", run_id=run_id, outcome=outcome)
         for passage in ordered(self.gate):
             yield say(
                 "  {mark} {cell}: {text}",
@@ -69,6 +78,8 @@ class GateResult(Result):
                 plan=run.plan_hash[:12],
             )
         )
+        if earlier := self.gate.earlier:
+            yield Paragraph(say("Compared with run {earlier}.", earlier=earlier))
 
     def document(self) -> dict[str, Any]:
         """The run, whether the gate holds, each comparison and every finding."""
@@ -124,6 +135,22 @@ TEXTS: Final = {
     ),
     GateOutcome.VOID: phrase("too few measurements to compare {system} with {baseline}: {numbers}"),
 }
+SINCE: Final = {
+    GateOutcome.SLOWER: phrase(
+        "{system} has become slower by more than {allowed}, compared with {baseline}: {numbers}"
+    ),
+    GateOutcome.HELD: phrase(
+        "{system} has not become slower by more than {allowed}, compared with {baseline}: {numbers}"
+    ),
+    GateOutcome.UNDECIDED: phrase(
+        "not enough data to say if {system} has become slower by more than {allowed}, compared "
+        "with {baseline}: {numbers}; {needed}"
+    ),
+    GateOutcome.VOID: phrase(
+        "{system} and {baseline} have too few valid measurements in one of the two runs"
+    ),
+}
+"""The same against an earlier run."""
 
 
 def text(passage: Passage, slower_max: float) -> Said:
@@ -131,22 +158,30 @@ def text(passage: Passage, slower_max: float) -> Said:
     verdict = passage.verdict
     is_open = verdict.standstill is None and verdict.steady_after_s is None
     return say(
-        TEXTS[passage.outcome],
+        (TEXTS if passage.change is None else SINCE)[passage.outcome],
         system=verdict.system,
         baseline=verdict.baseline,
         allowed=_percent(slower_max),
-        numbers=_numbers(verdict),
+        numbers=_numbers(passage),
         needed=say("more blocks narrow the interval") if is_open else needed(verdict),
     )
 
 
-def _numbers(verdict: Verdict) -> Said:
-    change = change_decided(verdict)
+def _numbers(passage: Passage) -> Said:
+    verdict, change = passage.verdict, _change(passage)
     if change is None:
         return count(verdict.blocks, "valid block")
     metric = metric_label(BY_NAME[verdict.metric])
     blocks = count(verdict.blocks, "block")
     return say("{metric} {change}, {blocks}", metric=metric, change=change, blocks=blocks)
+
+
+def _change(passage: Passage) -> Said | None:
+    """The change that was held against the limit; after a standstill the words for it."""
+    change = passage.change
+    if change is None or change.ratio is None:
+        return change_decided(passage.verdict)
+    return interval(change.ratio, change.low, change.high)
 
 
 def _percent(share: float) -> Said:
@@ -185,7 +220,7 @@ def _table(gate: Gate) -> Table:
         (say("Cell"), lambda one: cell_title(one.verdict.cell)),
         (say("System"), lambda one: one.verdict.system),
         (say("Against"), lambda one: one.verdict.baseline),
-        (numeric(say("Change [95 %]")), lambda one: change_decided(one.verdict) or NONE),
+        (numeric(say("Change [95 %]")), lambda one: _change(one) or NONE),
         (say("Verdict"), lambda one: term(one.verdict.word)),
     )
 
@@ -252,6 +287,7 @@ def _properties(gate: Gate, run: RunFacts) -> dict[str, str]:
         "slower_max": f"{gate.slower_max:g}",
         "strict": str(gate.strict).lower(),
         "complete": str(run.complete).lower(),
+        **({"against": gate.earlier} if gate.earlier else {}),
     }
 
 

@@ -69,6 +69,8 @@ def message(one):
         "others": one["others"],
         "errors": 0,
         "reconnects": 0,
+        "backlog": one.get("backlog", 0),
+        "in_flight": one.get("in_flight", 0),
         "seconds": one["end_s"] - one["start_s"],
         "latency_ms": dict.fromkeys(("50", "95", "99"), one["latency_ns_max"] / 1e6),
     }

@@ -179,7 +179,7 @@ class World:
             for room in (dataset, evidence, ceiling):
                 patch.setattr(room, "EngineProcess", self.engine)
             patch.setattr(trial, "Watch", partial(FakeWatch, self))
-            patch.setattr(trial, "StatusWatch", partial(FakeWatch, self))
+            patch.setattr(trial, "StatusWatch", partial(FakeStatusWatch, self))
             patch.setattr(evidence, "probe_speed", self._probe)
             patch.setattr(environment, "describe", lambda workspace: {"kernel": "6.2"})
             patch.setattr(disk, "check_during", self._checking(disk.check_during))
@@ -280,6 +280,8 @@ class FakeEngine(Engine):
         if second == warmup and self._number in world.kills:
             self._server.is_alive = False
         told = fake_engine.message(self._told[-1])
+        if self._spec.get("tell_records"):
+            told["record"] = self._told[-1]
         self._server.questions += told["queries"]
         return Message("interval", told)
 
@@ -434,6 +436,8 @@ class FakeInstance:
 class FakeWatch:
     """Has seen the host at rest in each second of a trial; counters were read at its edges only."""
 
+    latest: Any = None
+
     def __init__(self, world: World, *others: object) -> None:
         self._world, self._began_s = world, world.clock.now_s
 
@@ -449,3 +453,9 @@ class FakeWatch:
 
     def series(self, origin_s: float) -> None:
         return None
+
+
+class FakeStatusWatch(FakeWatch):
+    """Has read a counter of the server, besides."""
+
+    latest = {"Threads_running": 4.0}

@@ -19,13 +19,12 @@ from rich.text import Text as Styled
 from dbdyno import api
 from dbdyno.cli.gate import check_verdicts
 from dbdyno.cli.kept import lend_passwords
-from dbdyno.cli.machines import HERE, Machines, machines_of
+from dbdyno.cli.machines import HERE, Machines, exposing, machines_of
 from dbdyno.cli.options import next_command
 from dbdyno.cli.progress import Countdown, Several, note, noted, watched
 from dbdyno.cli.trust import refuse_risks, remember
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
-from dbdyno.experiment.context import Makers
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.schedule import Enough
 from dbdyno.experiment.watch import environment
@@ -90,6 +89,7 @@ def resume(
     retry: bool = False,
     trusted: bool = False,
     fleet: str = "",
+    prometheus: int | None = None,
 ) -> None:
     """Go on with a stored run.
 
@@ -100,6 +100,7 @@ def resume(
         retry: try impossible cells again.
         trusted: run a plan that was begun elsewhere, whatever it asks for.
         fleet: address of a cluster, if the plan wants one; any will do.
+        prometheus: port for metrics; None for no metrics.
 
     Raises:
         UsageError: time cannot be added to this run; a plan of risk was begun elsewhere.
@@ -109,7 +110,7 @@ def resume(
         refuse_risks(run.plan, f"run {run.run_id}", trusted=trusted)
         if time_s is not None:
             _refuse_more_time(store, run, workspace, fleet)
-        with machines_of(run.plan, fleet) as machines:
+        with machines_of(run.plan, fleet) as plain, exposing(plain, prometheus) as machines:
             if time_s is not None:
                 run = _with_more_time(store, run, time_s, machines.makers.machines)
             outlook = outlook_of(run.plan, machines.makers.machines)
@@ -202,7 +203,7 @@ def _run(
             " this run will be void; to certify it again (one minute): dbdyno certify"
         )
     try:
-        ended_by = _measure(store, run, outlook, workspace, machines.makers, retry)
+        ended_by = _measure(store, run, outlook, workspace, machines, retry)
     finally:
         machines.release()
     resume = _command("resume", run, workspace, machines.address)
@@ -240,7 +241,7 @@ def _measure(
     run: StoredRun,
     outlook: Outlook,
     workspace: Path,
-    makers: Makers,
+    machines: Machines,
     retry: bool,
 ) -> DbdynoError | KeyboardInterrupt | None:
     """Run the remaining trials; returns the error of an early end, or None.
@@ -251,8 +252,9 @@ def _measure(
     try:
         done = 0 if retry else evidence.completion(store, run.run_id).done
         countdown = Countdown(len(outlook.trials), done, outlook.seconds)
-        with watched(Console(stderr=True), workspace / run.run_id, countdown) as seen:
-            runner.run(store, run, workspace, seen, makers, retry, _looking(seen))
+        console, folder = Console(stderr=True), workspace / run.run_id
+        with watched(console, folder, countdown, machines.watching) as seen:
+            runner.run(store, run, workspace, seen, machines.makers, retry, _looking(seen))
     except StoreError:
         raise
     except (KeyboardInterrupt, DbdynoError) as error:

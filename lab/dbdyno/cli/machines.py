@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from dbdyno.cli.progress import note
 from dbdyno.errors import UsageError
-from dbdyno.experiment.context import Makers
+from dbdyno.experiment.context import Makers, Progress
 from dbdyno.plan.plan import Plan
 
 
@@ -19,12 +20,14 @@ class Machines(NamedTuple):
         address: of the cluster; empty without one.
         environment: descriptions of a cluster's machines.
         release: gives them back, which ends measuring.
+        watching: told of the progress, beside the command line and the run's files.
     """
 
     makers: Makers = Makers(shares_loads=True)
     address: str = ""
     environment: dict[str, str] = {}
     release: Callable[[], None] = lambda: None
+    watching: tuple[Progress, ...] = ()
 
 
 HERE: Final = Machines()
@@ -56,3 +59,32 @@ def machines_of(plan: Plan, address: str) -> Iterator[Machines]:
         for named, about in environment.items():
             note(f"{named}: {about}")
         yield Machines(makers, address, environment, stack.close)
+
+
+@contextmanager
+def exposing(machines: Machines, port: int | None) -> Iterator[Machines]:
+    """The machines, with the run's metrics served on a port of loopback during the block.
+
+    Args:
+        port: 0 for any free one; None for no metrics.
+
+    Raises:
+        UsageError: the port cannot be had, or other machines run the blocks.
+    """
+    if port is None:
+        yield machines
+        return
+    if machines.makers.hosts is not None:
+        raise UsageError(
+            "--prometheus serves metrics of servers and load on this machine",
+            found="a plan whose blocks run on other machines",
+            hint="leave --prometheus out; dbdyno serve shows the run's progress",
+        )
+    # Imported only here, as few runs want it.
+    from dbdyno.cli import metrics  # noqa: PLC0415 - see above
+
+    live = metrics.LiveMetrics()
+    makers = replace(machines.makers, engine=metrics.with_records(machines.makers.engine))
+    with metrics.served(live, port) as address:
+        note(f"metrics of this run: {address}")
+        yield machines._replace(makers=makers, watching=(live,))

@@ -13,7 +13,7 @@ from dbdyno.cli import flow, options
 from dbdyno.cli.compare import displaced, read
 from dbdyno.cli.flow import ReportOptions
 from dbdyno.cli.kept import system_of
-from dbdyno.cli.machines import machines_of
+from dbdyno.cli.machines import exposing, machines_of
 from dbdyno.cli.plan import in_budget, pinned, read_file, with_generators
 from dbdyno.cli.progress import note
 from dbdyno.experiment.schedule.forecast import fitted, outlook_of
@@ -49,6 +49,7 @@ def compare(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
+    prometheus: options.Prometheus = None,
 ) -> None:
     """Measure two or more servers and judge which is faster."""
     typed = _typed(context)
@@ -62,7 +63,7 @@ def compare(
     }
     plan = with_generators(read(values, check), fleet)
     shown = ReportOptions(output, lang, exit_code)
-    with machines_of(plan, fleet) as machines:
+    with machines_of(plan, fleet) as plain, exposing(plain, prometheus) as machines:
         flow.begin(pinned(plan), workspace, _command_line(), shown, machines)
 
 
@@ -84,11 +85,12 @@ def run(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
+    prometheus: options.Prometheus = None,
 ) -> None:
     """Run the comparison that a plan file describes."""
     whole_plan = with_generators(read_file(plan, scale, budget), fleet)
     shown = ReportOptions(output, lang, exit_code)
-    with machines_of(whole_plan, fleet) as machines:
+    with machines_of(whole_plan, fleet) as plain, exposing(plain, prometheus) as machines:
         count = machines.makers.machines
         fitted_plan = fitted(whole_plan, count)
         if words := in_budget(whole_plan, outlook_of(fitted_plan), count):
@@ -106,11 +108,21 @@ def resume(
     output: options.OutputAs = Output.PLAIN,
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
+    prometheus: options.Prometheus = None,
 ) -> None:
     """Continue an interrupted run, or extend a complete run."""
     time_s = None if time is None else options.time_of("--time", time)
     shown = ReportOptions(output, lang, exit_code)
-    flow.resume(run_id, workspace, shown, time_s=time_s, retry=retry, trusted=trust, fleet=fleet)
+    flow.resume(
+        run_id,
+        workspace,
+        shown,
+        time_s=time_s,
+        retry=retry,
+        trusted=trust,
+        fleet=fleet,
+        prometheus=prometheus,
+    )
 
 
 def _command_line() -> str:

@@ -93,18 +93,22 @@ class Countdown:
 
 
 @contextmanager
-def watched(console: Console, folder: Path, countdown: Countdown) -> Iterator[Several]:
+def watched(
+    console: Console, folder: Path, countdown: Countdown, others: Sequence[Progress] = ()
+) -> Iterator[Several]:
     """A run's progress on the console, in its log and in its feed, for the length of the block.
 
     Args:
         folder: the run's, where its report goes; a resumed run goes on in the files it has.
+        others: are told of it too.
     """
     with (
         on_console(console, countdown) as shown,
         growing(folder / LOG_NAME) as log,
         feeding(folder) as feed,
     ):
-        yield Several([shown, Lines(partial(_add_with_time, log), LOG_EVERY_S), feed], countdown)
+        lines = Lines(partial(_add_with_time, log), LOG_EVERY_S)
+        yield Several([shown, lines, feed, *others], countdown)
 
 
 class Several:

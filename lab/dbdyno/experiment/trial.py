@@ -95,7 +95,8 @@ def run_trial(
         ) as engine,
         Watch(server.pid, engine.pid, pids_of(server)[1:]) as watch,
     ):
-        seen = _drive(plan.trial, server, engine, counters, on_interval)
+        report = _with_readings(on_interval, watch, each_second)
+        seen = _drive(plan.trial, server, engine, counters, report)
     facts = ServerFacts(
         version=version,
         settings=settings,
@@ -114,6 +115,20 @@ def run_trial(
         return _measurement(plan, trial, started_at, facts, seen)
     watched = (watch.samples(counters.origin_s), each_second.series(counters.origin_s))
     return _measurement(plan, trial, started_at, facts, seen, *watched)
+
+
+def _with_readings(on_interval: OnInterval, watch: Watch, each_second: StatusWatch) -> OnInterval:
+    """Add the last readings of host and server to intervals that come with their record.
+
+    Only live metrics ask the engine for records.
+    """
+
+    def report(interval: Mapping[str, Any]) -> None:
+        if "record" in interval:
+            interval = {**interval, "host": watch.latest, "status": each_second.latest}
+        on_interval(interval)
+
+    return report
 
 
 def _drive(
@@ -176,6 +191,7 @@ def _collect(
             counters.interval_ended(message.value["at_s"])
             counters.read_if_due()
             on_interval(message.value)
+            message.value.pop("record", None)  # large, and wanted at once or never
             is_last = message.value["at_s"] >= load_s - ROUNDED_S
             is_told = seen.waiting is not None  # by the window's end, not after the drain
             if is_last and seen.is_silent and not is_told and not counters.error:

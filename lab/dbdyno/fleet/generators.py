@@ -383,9 +383,7 @@ class FleetEngine(Engine):
         for remote, clock in zip(self._remotes, before, strict=True):
             own = {**spec, "threads": spec["threads"] or remote.node.cores * count}
             remote.start(request_of(own, remote.number, count), clock, arriving)
-        ended = together(
-            self._remotes, arriving, spec["percentiles"], self._tell, self._stop, HEAD_START_S
-        )
+        ended = together(self._remotes, arriving, spec, self._tell, self._stop, HEAD_START_S)
         if isinstance(ended, tuple):
             return Message(*ended)
         after = [one.read_clock() for one in self._remotes]

@@ -173,7 +173,10 @@ def test_percentiles_are_those_of_all_requests(dealt):
     assert counts(together).recorded() == counts(whole).recorded()
     for name in ("events", "latency_ns_sum", "latency_ns_min", "latency_ns_max"):
         assert together[name] == whole[name]
-    assert told_of(together, [99])["latency_ms"] == told_of(whole, [99])["latency_ms"]
+    asked = {"percentiles": [99]}
+    assert told_of(together, asked)["latency_ms"] == told_of(whole, asked)["latency_ms"]
+    assert "record" not in told_of(whole, asked)
+    assert told_of(together, {**asked, "tell_records": True})["record"] == together
 
 
 @pytest.mark.parametrize(

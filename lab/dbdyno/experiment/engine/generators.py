@@ -77,7 +77,7 @@ def run(spec: Mapping[str, Any], send: Send, stop: Stop) -> Outcome:
         for number in range(count)
     ]
     try:
-        ended = together(children, arriving, spec["percentiles"], send, stop)
+        ended = together(children, arriving, spec, send, stop)
     finally:
         for child in children:
             child.end()
@@ -142,7 +142,7 @@ class Child:
 def together(
     parts: Sequence[Part],
     arriving: Arriving,
-    percentiles: Sequence[float],
+    spec: Mapping[str, Any],
     send: Send,
     stop: Stop,
     head_start_s: float = HEAD_START_S,
@@ -150,6 +150,7 @@ def together(
     """Collect the generators' messages until all have ended, or any fails.
 
     Args:
+        spec: the whole load's.
         head_start_s: time from the command to begin until the begin.
 
     Returns:
@@ -187,7 +188,7 @@ def together(
                 told or number in records for number, told in enumerate(waiting)
             ):
                 added_up = added([told.popleft() for told in waiting if told])
-                send("interval", told_of(added_up, percentiles))
+                send("interval", told_of(added_up, spec))
     return [records[number] for number in sorted(records)]
 
 
@@ -260,7 +261,7 @@ def _histogram(intervals: Iterable[Interval], name: str) -> _engine.Histogram:
     return counts
 
 
-def told_of(interval: Interval, percentiles: Sequence[float]) -> dict[str, Any]:
+def told_of(interval: Interval, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Report of an interval during the run, in the engine's own form."""
     latencies = _histogram([interval], "event")
     most_ns = interval["latency_ns_max"]
@@ -274,6 +275,7 @@ def told_of(interval: Interval, percentiles: Sequence[float]) -> dict[str, Any]:
         "errors": sum(interval["errors"].values()),
         "latency_ms": {
             f"{percentile:g}": min(latencies.quantile(percentile / 100), most_ns) / 1e6
-            for percentile in percentiles
+            for percentile in spec["percentiles"]
         },
+        **({"record": interval} if spec.get("tell_records") else {}),
     }

@@ -63,6 +63,11 @@ class Watch:
         self._over.set()
         self._thread.join()
 
+    @property
+    def latest(self) -> Reading | None:
+        """The last reading; None before the first."""
+        return self._readings[-1] if self._readings else None
+
     def samples(self, origin_s: float) -> tuple[WatchSample, ...]:
         """Samples since `origin_s` (monotonic clock), the begin of the load.
 

@@ -61,6 +61,11 @@ class StatusWatch:
         self._over.set()
         self._thread.join(LAST_ANSWER_S)
 
+    @property
+    def latest(self) -> dict[str, float]:
+        """The counters of the last reading, by name; empty before the first."""
+        return self._readings[-1].counters if self._readings else {}
+
     def series(self, origin_s: float) -> StatusSeries:
         """Readings since `origin_s` (monotonic clock), the begin of the load."""
         readings = [one for one in tuple(self._readings) if one.at_s >= origin_s]

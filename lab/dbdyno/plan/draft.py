@@ -63,11 +63,7 @@ def _head(tables: Sequence[SourceTable], source: str) -> list[str]:
         column.kind is ColumnKind.TEXT and column.sample is not None and column.sample.counts
         for column in columns
     )
-    shown = (
-        "Some choices are texts of rows."
-        if has_texts
-        else "No text of a row is in this file."
-    )
+    shown = "Some choices are texts of rows." if has_texts else "No text of a row is in this file."
     return [
         f"# Written by `dbdyno workload new` from {_said(source)}.",
         "#",

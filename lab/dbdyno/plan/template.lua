@@ -25,8 +25,8 @@ for word in ([[
   strong weak simple useful honest careful friendly local distant modern ancient
   bread butter cheese apple lemon pepper sugar salt honey coffee tea water milk soup fruit onion carrot potato rice
   house garden kitchen window door table chair lamp shelf mirror carpet cup plate spoon knife bottle basket bucket
-  candle pillow blanket curtain ladder hammer needle thread button paper pencil letter book page map picture clock key lock
-  river lake mountain valley forest meadow island beach stone sand cloud rain snow wind storm thunder summer winter
+  candle pillow blanket curtain ladder hammer needle thread button paper pencil letter book page map picture clock key
+  lock river lake mountain valley forest meadow island beach stone sand cloud rain snow wind storm thunder summer winter
   spring autumn morning evening night sun moon star flower leaf root branch seed grass tree
   horse sheep goat rabbit mouse eagle sparrow spider beetle turtle whale salmon dog cat
   street bridge market station harbour castle church school library office factory village city corner square tower
@@ -151,8 +151,8 @@ local function told(one, values, result)
     literals[at] = literal(values[bind[1]])
   end
   local with = #literals > 0 and " with " .. table.concat(literals, ", ") or ""
-  -- A statement without rows has a null pointer, which is true.
-  local has_rows = result ~= nil
+  -- A statement without rows has a null pointer, which is true. The row of RETURNING is the one that was inserted.
+  local has_rows = result ~= nil and not one.key
   local count = has_rows and result.nrows or con:affected_rows()
   local rows = (count == 1 and "1 row" or count .. " rows") .. (has_rows and "" or " affected")
   local key = one.key and ", id " .. literal(once[one.key]) or ""

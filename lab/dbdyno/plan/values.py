@@ -143,7 +143,7 @@ class Value(FiniteNoun):
                 raise ValueError(f"{key!r} has a quotation mark, backslash or control character")
         return self
 
-    def _of(self, kind: str) -> Any:
+    def _of(self, kind: str) -> Any:  # noqa: ANN401 - a rule of any kind
         return getattr(self, "members" if kind == "json" else kind)
 
     @property
@@ -153,7 +153,7 @@ class Value(FiniteNoun):
         return ROW if self.row else UUID if self.uuid else next(given)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Any:  # noqa: ANN401 - a rule of any kind
         """The rule under the key `kind`."""
         return self._of(self.kind)
 

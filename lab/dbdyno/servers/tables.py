@@ -29,7 +29,7 @@ OFTEN: Final = 5
 """Rows for each value of a choice, at least."""
 QUESTION_S_MAX: Final = 10.0
 SAMPLING_S_MAX: Final = 60.0
-"""Time for the samples of all tables; further tables are written without."""
+"""Time for counts and samples of all tables; further tables are written without."""
 NO_VALUES: Final = "a template has no values of this type"
 
 WHOLE_LIMITS: Final = {
@@ -86,7 +86,10 @@ def look(
     tables = []
     for name in names:
         report(f"{server.label}: reading {name}")
-        rows, is_counted = catalog.rows(name, estimates[name])
+        is_late = time.monotonic() > ends_at
+        rows, is_counted = (
+            (estimates[name], False) if is_late else catalog.rows(name, estimates[name])
+        )
         table = SourceTable(
             name,
             rows,
@@ -99,7 +102,7 @@ def look(
             report(f"{name} is left out: a template can fill none of its columns")
             continue
         try:
-            if time.monotonic() > ends_at:
+            if is_late:
                 raise ServerError("the time for samples is over")
             table = catalog.sampled(table, with_values=with_values)
         except ServerError as error:
@@ -346,7 +349,7 @@ class MysqlCatalog:
     ) -> ColumnSample:
         """The sample with counts of few values, or of a foreign key's most frequent value."""
         if column.name in table.parents:
-            if column.name == _key(table)[:1]:  # rows of a sample are together there
+            if column.name in _key(table)[:1]:  # rows of a sample are together there
                 return sample
             counts = self._counts(table, self._expression(column))
             return replace(sample, top=counts[0][1] if counts else 0)

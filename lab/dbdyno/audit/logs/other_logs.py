@@ -74,10 +74,11 @@ HEADING: Final = re.compile(
 NO_HEADING: Final = re.compile(
     r"--\w|passw|pwd|secret|\b(?:prepar\w*|prewarm\w*|warm\w*|clean\w*|loading|load generator"
     r"|creat\w*|drop\w*|restart\w*|stop\w*|sleep\w*|wait\w*|done|finish\w*|end|ended|complet\w*"
-    r"|summary|properties)\b",
+    r"|summary|properties|took|elapsed|duration|saved)\b",
     re.IGNORECASE,
 )
-"""Words for steps between runs, headings of programs, and a command with its options."""
+"""Words for steps between runs and their times, headings of programs, and a command with its
+options."""
 MOMENT: Final = re.compile("|".join(TIMES))
 TABLE: Final = re.compile(r"<t[rd][ >]|^\s{0,8}\|?\s{0,8}:?-{2,99}:?\s{0,8}\|", re.MULTILINE | re.I)
 """Signs of a page with tables, in HTML and Markdown."""

@@ -201,8 +201,8 @@ def _workload_in(text: str) -> str:
 
 
 def _without_number(caption: str) -> str:
-    """A heading without its number."""
-    numbering = NUMBERING.match(caption)
+    """A heading without its number; "16 GB" is a size."""
+    numbering = NUMBERING.match(caption) if size_gb_of(caption) is None else None
     return caption[numbering.end() if numbering else 0 :].strip()
 
 

@@ -132,6 +132,13 @@ def test_names_that_need_quotes_are_changed() -> None:
     assert "# evil x: 1 on the server" in text
 
 
+def test_long_names_leave_room_for_the_endings_of_events() -> None:
+    names = [f"{'long' * 15}_{end}" for end in "ab"]
+    _, template = drafted(*(replace(JOBS, name=name) for name in names))
+    assert len(template.tables) == 2
+    assert len(template.events) == 6
+
+
 def test_a_key_of_two_columns_differs_in_the_one_that_refers_nowhere() -> None:
     job = replace(ID, name="job")
     line = SourceColumn("line", "int", Kind.WHOLE, is_nullable=False, limit=2**31 - 1)

@@ -68,6 +68,7 @@ OF_COUNTS: Final = frozenset(
     (
         *("a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "the", "to", "with"),
         *("first", "second", "third", "next", "last", "another", "again", "no", "number", "count"),
+        *("one", "two", "three", "four", "five", "fourth", "fifth"),
         *("thread", "threads", "clients", "connections", "users", "concurrency", "running"),
         *("start", "started", "starting", "begin", "beginning", "now", "seconds", "minutes"),
     )

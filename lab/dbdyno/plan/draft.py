@@ -16,8 +16,8 @@ from typing import Final
 from dbdyno.plan.source import ColumnKind, ColumnSample, SourceColumn, SourceIndex, SourceTable
 from dbdyno.plan.values import DIGITS_MAX, NUMBER_MAX, TEXT_MAX
 
-NAME_LENGTH_MAX: Final = 56
-"""Leaves room for an event's ending behind a table's name."""
+NAME_LENGTH_MAX: Final = 52
+"""Leaves room for a number and an event's ending behind a table's name."""
 UNIQUE_LENGTH: Final = 12
 """Random letters that are hardly ever equal, even in billions of rows."""
 UUID_LENGTH: Final = 36

@@ -336,7 +336,7 @@ def test_set_ups_printed_between_runs_are_systems(
         "Innodb_rows_read 12345\nsync_binlog 1\n",
         "SET PERSIST bind_password = 'hunter2'\n",
     ],
-    ids=["nothing", "counted", "a pause", "threads", "in words", "a time", "a footer", "a password"],
+    ids=["nothing", "counted", "a pause", "threads", "words", "a time", "a footer", "a password"],
 )
 def test_words_between_runs_that_tell_no_set_up_leave_repeats_with_a_note(
     tmp_path: Path, between: str

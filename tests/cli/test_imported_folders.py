@@ -52,8 +52,8 @@ def test_files_without_results_in_a_folder_are_left_out_and_named(
 ) -> None:
     others = {
         "my.cnf": "[mysqld]\nmax_connections = 500\n",
-        "run.sh": "sysbench oltp_read_write --threads=8 run > $name\n",
-        "tpcc.sh": "go-tpc tpcc run --threads 8\ntpcc_start -c8\npgbench -c 8\n",
+        "run.sh": "sysbench oltp_read_write --threads=8 run > $name\n"
+        "go-tpc tpcc run --threads 8\ntpcc_start -c8\npgbench -c 8\n",
         "compose.yml": "services: {db: {image: mysql}}\n",
         "README.md": "| threads | tps |\n| --- | --- |\n| 8 | 800 |\n",
     }

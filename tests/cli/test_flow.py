@@ -156,6 +156,7 @@ def test_a_run_ends_with_the_verdict_and_where_the_report_is(workspace, capsys):
     for line in said.out.splitlines()[-2:]:
         assert Path(line.removeprefix("report:").strip()).is_file()
     assert said.err.startswith(f"run {run.run_id}: 6 trials, about ")
+    assert said.err.splitlines()[1].startswith("disk: about ")
 
 
 def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(workspace, capsys):

@@ -11,6 +11,7 @@ from dbdyno.cli import flow
 from dbdyno.cli import plan as plan_command
 from dbdyno.cli.plan import described, in_budget, read_file
 from dbdyno.errors import UsageError
+from dbdyno.experiment.data import disk
 from dbdyno.experiment.schedule import forecast
 from dbdyno.experiment.schedule.forecast import Forecast, fitted, outlook_of
 from dbdyno.judge.uses import power
@@ -42,7 +43,7 @@ def known_costs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Forecast, "seconds_left", hours)
     monkeypatch.setattr(forecast, "load_s", lambda plan: 0.0)
-    monkeypatch.setattr(plan_command, "bytes_expected", lambda plan: 4_200_000_000)
+    monkeypatch.setattr(disk, "need", lambda plan: "about 4.2 GB on the workspace's disk")
 
 
 def read(scale: str = "") -> Plan:

@@ -10,8 +10,9 @@ import pytest
 
 from dbdyno.experiment import runner
 from dbdyno.experiment.context import Makers, RunContext
-from dbdyno.experiment.data import dataset
+from dbdyno.experiment.data import dataset, disk
 from dbdyno.experiment.schedule.order import trials_of
+from dbdyno.files import occupied_bytes
 from dbdyno.measurement.measurement import Measurement, Trial, loads_of
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
@@ -111,3 +112,18 @@ def test_a_server_that_can_is_loaded_without_its_redo_log(
     assert seen == ["OFF", "ON"]
     assert [one.failure for one in measured] == [None]
     assert measured[0].dataset
+
+
+def test_a_run_keeps_little_more_than_its_rows(workspace: Path) -> None:
+    logged = {**SMALL_REDO, "log_bin": True}
+    system = SystemPlan(label="a", reference="mysql:5.7.22", settings=logged)
+    rows = DatasetPlan(tables=2, rows=40_000)
+    assert rows.bytes_about > dataset.LOGGED_BYTES
+    design = PLAN.design.model_copy(update={"blocks": 1})
+    plan = PLAN.model_copy(update={"systems": (system,), "dataset": rows, "design": design})
+    assert [one.failure for one in rested(workspace, plan)] == [None]
+    (data,) = workspace.rglob("snapshot/data")
+    logs = [*data.glob("ib_logfile*"), *data.glob("binlog.*")]
+    assert len(logs) > 2
+    assert sum(log.stat().st_blocks * 512 for log in logs) < 1024**2
+    assert occupied_bytes(data) < disk.KEPT_BYTES + 1.5 * rows.bytes_about

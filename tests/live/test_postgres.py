@@ -18,6 +18,7 @@ import pytest
 from dbdyno.errors import ServerError
 from dbdyno.experiment.settle import settle
 from dbdyno.experiment.watch.proc import family, read_process
+from dbdyno.files import occupied_bytes
 from dbdyno.servers import axes, base, open
 from dbdyno.servers.postgres.instance import (
     SEGMENTS,
@@ -127,6 +128,8 @@ def test_the_whole_life_of_a_server(reference, folder):
     server.stop()
     instance.snapshot()
     assert instance.data_bytes() > 20000 * 200
+    log = instance.folder / "snapshot" / "data" / "pg_wal"
+    assert occupied_bytes(log) < 17 * 1024**2  # a segment; those behind it are zeros
     again = instance.start({"work_mem": "16MB", "statement_timeout": "90s"})
     settings = again.settings()
     assert (settings["work_mem"], settings["statement_timeout"]) == ("16MB", "90s")

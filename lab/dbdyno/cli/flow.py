@@ -25,6 +25,7 @@ from dbdyno.cli.progress import Countdown, Several, note, noted, watched
 from dbdyno.cli.trust import refuse_risks, remember
 from dbdyno.errors import DbdynoError, Interrupted, LoadError, StoreError, UsageError
 from dbdyno.experiment import certify, runner
+from dbdyno.experiment.data import disk
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of
 from dbdyno.experiment.schedule.schedule import Enough
 from dbdyno.experiment.watch import environment
@@ -197,6 +198,8 @@ def _run(
         )
     lend_passwords(workspace, run.plan)
     note(_announcement(run.run_id, outlook))
+    if disk.bytes_expected(run.plan):
+        note(f"disk: {disk.need(run.plan)}")
     if (known := certify.known()).failed:
         note(
             f"the load generator did not pass on this machine ({known.made_at}), so all trials of"

@@ -25,7 +25,7 @@ from dbdyno import shipped
 from dbdyno.cli import options
 from dbdyno.cli.progress import note, noted
 from dbdyno.errors import StoreError, UsageError
-from dbdyno.experiment.data.disk import bytes_expected
+from dbdyno.experiment.data import disk
 from dbdyno.experiment.engine import spec
 from dbdyno.experiment.schedule import forecast
 from dbdyno.experiment.schedule.forecast import Outlook, outlook_of, with_blocks
@@ -256,7 +256,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
         *_starts(plan, outlook.trials),
         *_row("time", f"about {time}{' at most' if most else ''}, downloads not counted"),
         *_node_hours(plan, outlook.seconds),
-        *_row("disk", f"about {bytes_expected(plan) / 1e9:.1f} GB on the workspace's disk"),
+        *_row("disk", disk.need(plan)),
         *(_row("budget", fit.removeprefix("budget "), *others) if fit else []),
     ]
 

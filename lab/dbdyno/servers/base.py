@@ -260,6 +260,17 @@ class Instance(Protocol):
         """Stop the server if it runs and remove the working data; a snapshot stays."""
 
 
+@runtime_checkable
+class Renewing(Protocol):
+    """An instance that can leave the log of a load out of its snapshot."""
+
+    def loading_keys(self) -> Mapping[str, SettingValue]:
+        """Settings for the start that loads rows, over the instance's own; may be empty.
+
+        The next start, without them, makes a new log; only then a snapshot is taken.
+        """
+
+
 @dataclass(frozen=True)
 class Observer:
     """Reader of a server's counters, as a rule on a connection of its own.

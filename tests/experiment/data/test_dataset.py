@@ -104,7 +104,7 @@ def sparing(tmp_path, monkeypatch, world):
     instance = FakeInstance(world, ServerSpec("a", making.A), tmp_path / "a")
     instance.server = Sparing(world, "a")
     monkeypatch.setattr(instance, "snapshot", lambda: order.append("snapshot"))
-    monkeypatch.setattr(instance, "start", lambda: instance.server)
+    monkeypatch.setattr(instance, "start", lambda keys: instance.server)
     monkeypatch.setattr(dataset, "digest_and_short_tables", digest)
 
     def load(rows):
@@ -117,9 +117,32 @@ def sparing(tmp_path, monkeypatch, world):
 
 
 def test_rows_are_taken_without_a_log_and_read_and_copied_with_one(sparing):
-    load, _, order = sparing
+    load, instance, order = sparing
     load(lambda order: order.append("rows"))
     assert order == ["log off", "rows", "log on", "digest", "snapshot"]
+    assert instance.server.asked == ["SELECT @@log_bin"]  # a load's binary log is not kept
+
+
+class Renewed(FakeInstance):
+    def loading_keys(self):
+        return {"innodb_log_file_size": 257}
+
+
+@pytest.mark.parametrize(
+    ("rows", "starts"), [(1_000, [{}]), (100_000, [{"innodb_log_file_size": 257}, {}])]
+)
+def test_a_log_of_many_rows_is_made_anew_before_the_copy(
+    tmp_path, monkeypatch, world, rows, starts
+):
+    monkeypatch.setattr(dataset, "_load", lambda context, server: None)
+    monkeypatch.setattr(dataset, "digest_and_short_tables", lambda plan, server: ("abc", {}))
+    made = making.plan(dataset=DatasetPlan(tables=1, rows=rows))
+    instance = Renewed(world, ServerSpec("a", making.A), tmp_path / "a")
+    context = RunContext("r", TrialQueue(made, [], 0), None, tmp_path, Progress(), world.makers)
+    ensure_dataset(context, instance)
+    assert instance.started_with == starts
+    assert world.calls == [("start", "a")] * len(starts) + [("snapshot", "a")]
+    assert not instance.server.is_alive
 
 
 def test_a_load_that_fails_does_not_pretend_that_its_rows_are_safe(sparing):

@@ -10,6 +10,7 @@ from dbdyno.experiment.data import disk
 from dbdyno.plan.plan import ROW_BYTES, DatasetPlan
 from dbdyno.plan.systems import SystemPlan, TopologyPlan
 from dbdyno.servers.base import ServerSpec
+from dbdyno.servers.local.files import keep
 from support import making
 
 Usage = namedtuple("Usage", "total used free")
@@ -34,22 +35,26 @@ def free(monkeypatch):
     return set_to
 
 
-def test_a_plan_takes_its_data_twice_for_each_system():
-    assert disk.bytes_expected(PLAN) == 2 * (2 * disk.EMPTY_BYTES + 2.1 * ROWS)
+def test_a_plan_takes_its_data_at_work_and_as_a_copy_for_each_system_which_stays():
+    at_work, kept = disk.EMPTY_BYTES + 1.1 * ROWS, disk.KEPT_BYTES + ROWS
+    assert disk.bytes_expected(PLAN) == 2 * (at_work + kept)
+    assert disk.bytes_kept(PLAN) == 2 * kept
+    assert disk.need(PLAN) == "about 2.3 GB on the workspace's disk, of which 0.4 GB stay"
 
 
 def test_loads_that_a_plan_names_take_room_each():
     thrice = PLAN.model_copy(update={"dataset": DatasetPlan(tables=4, rows=100_000, loads=3)})
     more = disk.bytes_expected(thrice) - disk.bytes_expected(PLAN)
-    assert more == 2 * 2 * (disk.EMPTY_BYTES + ROWS)
+    assert more == 2 * 2 * (disk.KEPT_BYTES + ROWS)
 
 
-def test_replicas_need_as_much_as_their_primary_and_endpoints_nothing_here():
-    one = disk.bytes_expected(PLAN) // 2
+def test_replicas_need_as_much_at_work_as_their_primary_and_endpoints_nothing_here():
     replicated = SystemPlan(label="r", reference="mysql:8.0.33", topology=TopologyPlan(replicas=2))
     elsewhere = SystemPlan(label="e", reference="mysql://me@127.0.0.1/db")
     plan = PLAN.model_copy(update={"systems": (replicated, elsewhere)})
-    assert disk.bytes_expected(plan) == pytest.approx(3 * one, abs=3)
+    kept = disk.KEPT_BYTES + ROWS
+    at_work = 3 * (disk.EMPTY_BYTES + 1.1 * ROWS)
+    assert disk.bytes_expected(plan) == pytest.approx(at_work + kept, abs=3)
 
 
 def test_instances_on_one_disk_share_its_room(free, tmp_path):
@@ -71,6 +76,20 @@ def test_a_loaded_instance_needs_one_copy_of_what_it_has(free, tmp_path):
     disk.check_before(PLAN.dataset, [Instance(tmp_path, loaded=True)])
     with pytest.raises(LoadError):
         disk.check_before(PLAN.dataset, [Instance(tmp_path)])
+
+
+def test_a_loaded_instance_needs_room_for_the_zeros_left_out_of_its_copy(free, tmp_path):
+    source, snapshot = tmp_path / "source", tmp_path / "a" / "snapshot"
+    source.mkdir()
+    (source / "redo").write_bytes(bytes(10_000_000))
+    snapshot.mkdir(parents=True)
+    keep(source, snapshot)
+    enough = disk.FLOOR_BYTES + 10_000_000 + 0.1 * ROWS
+    free(enough + 1e5)
+    disk.check_before(PLAN.dataset, [Instance(snapshot.parent, loaded=True)])
+    free(enough - 1e6)
+    with pytest.raises(LoadError):
+        disk.check_before(PLAN.dataset, [Instance(snapshot.parent, loaded=True)])
 
 
 def test_unused_loads_may_take_a_quarter_of_what_is_free_without_them(free, tmp_path):

@@ -249,6 +249,83 @@ def test_a_copy_shares_no_blocks_and_goes_on_after_a_short_write(source, target,
         assert (target / path.relative_to(source)).read_bytes() == path.read_bytes()
 
 
+# A kept copy has no zeros, and is laid out with all of them.
+
+
+@pytest.fixture
+def kept(source, tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (source / "log").write_bytes(os.urandom(70_000) + bytes(300_000) + b"end")
+    files.keep(source, folder)
+    return folder
+
+
+def occupied(path):
+    return path.stat().st_blocks * 512
+
+
+def test_a_kept_copy_has_the_same_bytes_and_takes_no_room_for_zeros(source, kept):
+    for path in (p for p in source.rglob("*") if p.is_file()):
+        assert (kept / "data" / path.relative_to(source)).read_bytes() == path.read_bytes()
+    assert occupied(kept / "data" / "redo") < 100_000
+    assert occupied(kept / "data" / "reserved") < 100_000
+    assert 70_000 <= occupied(kept / "data" / "log") < 250_000
+    zeros = files.zeros_of(kept)
+    assert (zeros["mysql/user.ibd"], zeros["log"]) == ([], [[131_072, 327_680]])
+    assert not {"sparse", "empty"} & zeros.keys()  # the one has holes of its own
+
+
+def test_a_kept_copy_is_laid_out_with_its_zeros_on_disk(source, kept, target):
+    files.copy_tree(kept / "data", target, None, files.zeros_of(kept))
+    for path in (p for p in source.rglob("*") if p.is_file()):
+        assert (target / path.relative_to(source)).read_bytes() == path.read_bytes()
+    sizes = {name: occupied(target / name) for name in ("redo", "reserved", "log", "sparse")}
+    assert sizes["redo"] >= 1_000_000
+    assert sizes["reserved"] >= 2_000_000
+    assert sizes["log"] >= 370_003
+    assert sizes["sparse"] < 1_000_000
+    with (target / "redo").open("rb") as redo:
+        assert os.lseek(redo.fileno(), 0, os.SEEK_HOLE) == 1_000_000  # written, not only reserved
+
+
+def test_a_disk_has_room_for_a_laid_out_copy_only_with_its_zeros(kept, target, monkeypatch):
+    left_out = files.left_out_bytes(kept)
+    assert 3_100_000 < left_out < 3_200_000
+    assert files.left_out_bytes(kept, "mysql") == 0
+    assert files.left_out_bytes(target) == 0
+    needed = files.occupied_bytes(kept / "data") + left_out + files.RESERVE_BYTES
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, needed - 1))
+    with pytest.raises(ServerError, match="too full"):
+        files.copy_tree(kept / "data", target, None, files.zeros_of(kept))
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, needed))
+    files.copy_tree(kept / "data", target, None, files.zeros_of(kept))
+
+
+def test_a_file_that_no_server_reads_is_kept_as_zeros_of_its_length(source, tmp_path, target):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    files.keep(source, kept, lambda path: path == "mysql/user.ibd")
+    assert files.zeros_of(kept)["mysql/user.ibd"] == [[0, 100_000]]
+    assert occupied(kept / "data" / "mysql" / "user.ibd") == 0
+    files.copy_tree(kept / "data", target, None, files.zeros_of(kept))
+    assert (target / "mysql" / "user.ibd").read_bytes() == bytes(100_000)
+    assert occupied(target / "mysql" / "user.ibd") >= 100_000
+    files.check_checksums("fast", target, kept / files.CHECKSUMS)
+
+
+def test_a_long_file_is_kept_and_laid_out_piece_by_piece(source, tmp_path, target, monkeypatch):
+    monkeypatch.setattr(files, "COPY_CHUNK_BYTES", 100_000)
+    monkeypatch.setattr(files, "ZERO_PIECE", bytes(8192))
+    content = bytes(150_000) + os.urandom(90_001) + bytes(200_000)
+    (source / "undo").write_bytes(content)
+    (tmp_path / "kept").mkdir()
+    files.keep(source, tmp_path / "kept")
+    assert (tmp_path / "kept" / "data" / "undo").read_bytes() == content
+    files.copy_tree(tmp_path / "kept" / "data", target, None, files.zeros_of(tmp_path / "kept"))
+    assert (target / "undo").read_bytes() == content
+
+
 # A restored folder passes only as exactly what was listed.
 
 

@@ -24,6 +24,7 @@ def files(tmp_path):
     source = tmp_path / "pristine"
     source.mkdir()
     (source / "rows").write_text("pristine")
+    (tmp_path / module.ZEROS).write_text("{}")
     made = InstanceFiles("pg", tmp_path, None, {"reference": "postgres:18.6"})
     made.lay(source)
     return made
@@ -37,8 +38,20 @@ def test_a_snapshot_counts_only_whole_and_only_for_what_it_was_made_of(files, tm
     other = InstanceFiles("pg", tmp_path, None, {"reference": "postgres:17.11"})
     assert files.has_snapshot()
     assert not other.has_snapshot()
-    (tmp_path / "snapshot" / module.MARKER).write_text("half of i")
-    assert not files.has_snapshot()
+    for name in (module.ZEROS, module.MARKER):
+        files.snapshot()
+        (tmp_path / "snapshot" / name).write_text("half of i")
+        assert not files.has_snapshot()
+
+
+def test_zeros_that_a_snapshot_leaves_out_are_restored(files, tmp_path):
+    (files.data / "redo").write_bytes(bytes(1_000_000))
+    files.snapshot()
+    assert (tmp_path / "snapshot" / "data" / "redo").stat().st_blocks * 512 < 100_000
+    assert files.laid_bytes("") >= 1_000_000
+    files.restore()
+    assert (files.data / "redo").read_bytes() == bytes(1_000_000)
+    assert (files.data / "redo").stat().st_blocks * 512 >= 1_000_000
 
 
 def test_a_copy_that_fails_half_way_never_counts(files, monkeypatch):
@@ -47,7 +60,7 @@ def test_a_copy_that_fails_half_way_never_counts(files, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "copy_tree", full)
+    monkeypatch.setattr(module, "keep", full)
     with pytest.raises(ServerError, match="could not be copied aside") as caught:
         files.snapshot()
     assert "No space left" in (caught.value.found or "")
@@ -116,6 +129,7 @@ def product(request, monkeypatch, tmp_path):
     (source / "base" / "1").mkdir(parents=True)
     (source / "rows").write_text("pristine")
     (source / "base" / "1" / "template").write_bytes(b"x" * 8192)
+    (tmp_path / module.ZEROS).write_text("{}")
 
     def start(site, port, kind=None):
         starts.append(site.requested)
@@ -156,6 +170,19 @@ def test_a_snapshot_survives_restores_and_is_measured_without_the_servers_own(pr
     assert again.has_snapshot()
     assert again.start().alive()  # which brings the snapshot's data back first
     assert product.rows.read_text() == "loaded"
+
+
+@pytest.mark.parametrize(
+    ("product", "reference", "keys"),
+    [
+        (MYSQL, None, {"innodb_log_file_size": 49 * 1024**2}),
+        (MYSQL, "mysql:8.0.33", {}),  # which takes rows without its redo log
+        (POSTGRES, None, {}),
+    ],
+    indirect=["product"],
+)
+def test_a_load_has_a_redo_log_of_another_size_than_later_starts(product, reference, keys):
+    assert product.made(reference=reference).loading_keys() == keys
 
 
 def test_tables_that_share_one_file_have_no_size_of_their_own(product):

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.errors import ServerError
-from dbdyno.servers.local.files import CHECKSUMS
+from dbdyno.servers.local.files import CHECKSUMS, ZEROS
 from dbdyno.servers.local.pristine import MARKER, kept
 from dbdyno.servers.local.server import Site
 from dbdyno.servers.postgres import instance as module
-from dbdyno.servers.postgres.instance import making
+from dbdyno.servers.postgres.instance import is_behind, last_segment, making
 from dbdyno.servers.reference import find
 from support.archives import program
 
@@ -50,7 +50,8 @@ def test_a_data_directory_is_made_for_the_options_of_initdb_without_a_password(h
     first = made(home)
     assert (first / "PG_VERSION").read_text() == "18\n"
     left = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
-    assert left == {"PG_VERSION", CHECKSUMS, MARKER, next(n for n in left if n.endswith(".lock"))}
+    lock = next(name for name in left if name.endswith(".lock"))
+    assert left == {"PG_VERSION", CHECKSUMS, ZEROS, MARKER, lock}
     assert made(home, work_mem="8MB") == first
     assert made(home, data_checksums="off") != first
 
@@ -60,6 +61,45 @@ def test_what_initdb_says_is_quoted(home):
         made(home, wal_segment_size="2MB")
     assert caught.value.found == "no such size"
     assert "--wal-segsize=2" in (caught.value.wanted or "")
+
+
+SHUT_DOWN, RUNNING = 1, 6
+SEGMENT_BYTES = 16 * 1024**2
+
+
+def control(position, state=SHUT_DOWN):
+    """The beginning of a control file: the last checkpoint's position and its timeline, 2."""
+    return struct.pack("=QIIIIqQQI", 7, 1800, 2025, state, 0, 99, position, position, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "last"),
+    [
+        (control(0x1_0200_0028), "pg_wal/000000020000000100000002"),
+        (control(0x1_02FF_FFF0), "pg_wal/000000020000000100000003"),  # its record goes on there
+        (control(0x1_FFFF_FFF0), "pg_wal/000000020000000200000000"),
+        (control(0x1_0200_0028, RUNNING), ""),
+        (b"half", ""),
+    ],
+)
+def test_the_last_segment_of_a_log_has_the_checkpoint_of_the_shutdown(content, last):
+    assert last_segment(content, SEGMENT_BYTES) == last
+
+
+@pytest.mark.parametrize(
+    ("path", "behind"),
+    [
+        ("pg_wal/000000020000000100000001", False),
+        ("pg_wal/000000020000000100000002", False),
+        ("pg_wal/000000020000000100000003", True),
+        ("pg_wal/00000003.history", False),
+        ("pg_wal/archive_status/000000020000000100000003.done", False),
+        ("pg_xact/0000", False),
+    ],
+)
+def test_only_segments_behind_the_last_are_read_by_no_server(path, behind):
+    assert is_behind(path, "pg_wal/000000020000000100000002") == behind
+    assert not is_behind(path, "")
 
 
 HEAD = (

@@ -26,6 +26,7 @@ from dbdyno.experiment.engine.spec import (
     script_commands,
     table_names,
 )
+from dbdyno.experiment.settle import purge_binary_logs
 from dbdyno.experiment.watch.proc import read_process
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan
@@ -35,6 +36,7 @@ from dbdyno.servers.base import (
     PGSQL,
     Instance,
     Loading,
+    Renewing,
     Server,
     count_of,
     counts_of,
@@ -48,6 +50,9 @@ SYSTEMS: Final = "systems"
 
 WRITTEN_OUT_S: Final = 3600.0
 """A server may take long to write out a large buffer pool after loading."""
+
+LOGGED_BYTES: Final = 16 * 1024**2
+"""Least rows for which a server is started once more to get rid of their redo log."""
 
 NO_PROGRESS_S: Final = 60.0
 """Loading has failed if for so long no row arrives and the server uses no CPU."""
@@ -91,6 +96,8 @@ def _laid_out_by(system: SystemPlan) -> list[Any]:
 def ensure_dataset(context: RunContext, instance: Instance) -> None:
     """Loads the dataset and takes its snapshot, unless there is one from an earlier run.
 
+    The snapshot holds no log of the load, neither a binary log nor, after many rows, a redo log.
+
     Raises:
         LoadError: the rows could not be loaded (disk full, refused).
         ServerError: the server did not start, or not stop cleanly; or the snapshot failed.
@@ -100,22 +107,28 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
         context.progress.stage(f"{label}: the dataset is there already")
         return
     context.progress.stage(f"{label}: loading the dataset")
-    server = instance.start()
+    is_ours = not is_endpoint(instance.spec.reference)
+    is_large = context.plan.dataset.bytes_about >= LOGGED_BYTES
+    keys = instance.loading_keys() if is_large and isinstance(instance, Renewing) else {}
+    server = instance.start(keys)
     try:
         # A server that dies now leaves no snapshot: the next lab begins with fresh data.
         with server.loading() if isinstance(server, Loading) else nullcontext():
             _load(context, server)
         context.progress.stage(f"{label}: taking a digest of the rows")
         write_record(instance.folder, *digest_and_short_tables(context.plan, server))
+        if is_ours:
+            purge_binary_logs(server)
     except BaseException as error:
         if isinstance(error, DbdynoError) and not server.alive():
             raise _server_died(label, server, error) from error
         server.kill()  # half a dataset is of no use to anybody
         raise
-    is_ours = not is_endpoint(instance.spec.reference)
     doing = "copying the dataset aside" if is_ours else "noting the loaded tables"
     context.progress.stage(f"{label}: {doing}")
     server.stop(WRITTEN_OUT_S)
+    if keys:
+        instance.start().stop(WRITTEN_OUT_S)
     instance.snapshot()
 
 

@@ -15,28 +15,46 @@ from typing import Final
 from dbdyno.errors import LoadError
 from dbdyno.files import occupied_bytes
 from dbdyno.plan.plan import DatasetPlan, Plan
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers import reference
 from dbdyno.servers.base import Instance
+from dbdyno.servers.local.files import SNAPSHOT, left_out_bytes
 from dbdyno.servers.programs import places
 
 EMPTY_BYTES: Final = 800 * 1024**2
 """A data directory before its first row: system tables and 512 MiB of redo space."""
+KEPT_BYTES: Final = 80 * 1024**2
+"""Its snapshot, from which zeros and logs are left out."""
 GROWTH: Final = 0.1
 """Rows inserted, undo and split pages while the load runs, as a share of the dataset."""
 FLOOR_BYTES: Final = 128 * 1024**2
 """With less space free, no trial begins and a running trial is stopped."""
 
 
+def bytes_kept(plan: Plan) -> int:
+    """Disk space after a run: a snapshot of each load."""
+    loads = plan.dataset.loads * len(_own(plan))
+    return loads * (KEPT_BYTES + plan.dataset.bytes_about)
+
+
 def bytes_expected(plan: Plan) -> int:
-    """Disk space of the whole plan: each server's data twice, as a snapshot and at work.
+    """Disk space during a run: the snapshots, and the data of each server at work.
 
     A replica has a copy of its primary's data; an endpoint's servers have their own disks.
     """
-    own = [system for system in plan.systems if not system.is_endpoint]
-    servers = sum(1 + system.topology.replicas for system in own)
-    further = len(own) * (plan.dataset.loads - 1)
-    at_work = servers * (2 * EMPTY_BYTES + (2 + GROWTH) * plan.dataset.bytes_about)
-    return int(at_work + further * (EMPTY_BYTES + plan.dataset.bytes_about))
+    servers = sum(1 + system.topology.replicas for system in _own(plan))
+    at_work = servers * (EMPTY_BYTES + (1 + GROWTH) * plan.dataset.bytes_about)
+    return int(at_work) + bytes_kept(plan)
+
+
+def need(plan: Plan) -> str:
+    """The disk space of a plan in words."""
+    during, after = bytes_expected(plan) / 1e9, bytes_kept(plan) / 1e9
+    return f"about {during:.1f} GB on the workspace's disk, of which {after:.1f} GB stay"
+
+
+def _own(plan: Plan) -> list[SystemPlan]:
+    return [system for system in plan.systems if not system.is_endpoint]
 
 
 KEPT_SHARE: Final = 0.25
@@ -97,7 +115,8 @@ def check_during(folders: Sequence[Path]) -> None:
 
 def _still_needed(dataset: DatasetPlan, instance: Instance) -> int:
     data = dataset.bytes_about
-    there = occupied_bytes(instance.folder) + int(GROWTH * data)
+    there = occupied_bytes(instance.folder) + left_out_bytes(instance.folder / SNAPSHOT)
+    there += int(GROWTH * data)
     return there if instance.has_snapshot() else there + 2 * data
 
 

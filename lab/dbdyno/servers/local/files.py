@@ -6,6 +6,9 @@ the search. Holes stay holes and allocated space stays allocated: a redo log ful
 become a hole. Everything is flushed before the copy counts, since writing it back later would
 disturb the measurement. The file system is flushed once, at the end: PostgreSQL has a thousand
 small files; flushed each by itself they took 5 s, with a single flush 0.6 s.
+
+Copies are kept without their zeros, three quarters of a small snapshot. A list beside the copy has
+the parts left out, and a copy that is laid out for a server has them again.
 """
 
 from __future__ import annotations
@@ -18,10 +21,12 @@ import shutil
 import stat
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from itertools import groupby
+from pathlib import Path, PurePath
 from typing import Final
 
 from dbdyno.errors import ServerError
@@ -82,29 +87,37 @@ class InstanceFiles:
         return self._copy / DATA
 
     def lay(self, source: Path) -> None:
-        """Copy `source` to the data directory; all else in the server's folder goes."""
+        """Copy `source`, made by `keep`, to the data directory; all else in the folder goes."""
         self.clear()
         with self.os_errors("laid out"):
             self._lay(source)
 
-    def snapshot(self) -> None:
-        """Copy the data aside, flushed, replacing an older snapshot."""
+    def snapshot(self, is_unread: Callable[[str], bool] = lambda name: False) -> None:
+        """Copy the data aside, flushed, replacing an older snapshot.
+
+        Args:
+            is_unread: as `keep` has it.
+        """
         with self.os_errors("copied aside"):
             (self._copy / MARKER).unlink(missing_ok=True)  # first: half of it must not count
             remove_tree(self._copy)
             self._copy.mkdir(mode=0o700)
-            copy_tree(self.data, self.kept, owner=None)
-            for name, content in ((CHECKSUMS, checksums_of(self.kept)), (MARKER, self.identity)):
-                with replaced(self._copy / name) as new:
-                    new.write_text(json.dumps(content))
+            keep(self.data, self._copy, is_unread)
+            with replaced(self._copy / MARKER) as new:
+                new.write_text(json.dumps(self.identity))
 
     def has_snapshot(self) -> bool:
         """Test for a complete snapshot of this very server and format."""
         try:
             marker = json.loads((self._copy / MARKER).read_text())
+            zeros_of(self._copy)
             return bool(marker == self.identity and (self._copy / CHECKSUMS).is_file())
         except (OSError, ValueError):
             return False
+
+    def laid_bytes(self, below: str) -> int:
+        """Disk space that a folder of the snapshot's data takes once it is restored."""
+        return occupied_bytes(self.kept / below) + left_out_bytes(self._copy, below)
 
     def restore(self) -> None:
         """Put the snapshot's data back, proven by checksum; ServerError if it cannot.
@@ -154,7 +167,7 @@ class InstanceFiles:
 
     def _lay(self, source: Path) -> None:
         make_folders([self.work, *(self.work / name for name in self.beside)], self.user)
-        copy_tree(source, self.data, self.user)
+        copy_tree(source, self.data, self.user, zeros_of(source.parent))
 
 
 # As root the lab reads and writes in folders where an unprivileged user may put links. So
@@ -242,16 +255,86 @@ def _will_do(path: Path, commas: bool) -> bool:
 
 RESERVE_BYTES: Final = 64 * 1024**2  # left free beside the copy
 COPY_CHUNK_BYTES: Final = 16 << 20  # between two of them Ctrl-C is heard
+ZERO_PIECE: Final = bytes(64 << 10)  # the least that a kept copy leaves out
+ZEROS: Final = "zeros.json"
+
+Zeros = dict[str, list[list[int]]]
+"""Parts (start, end) of files with nothing but zeros, by the path in the data. Every file without
+holes is listed, perhaps with no part."""
+CopyContent = Callable[[str, int, int], None]
+"""Copies a file's content, by its path in the folder, between two open files of one length."""
 
 
-def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
+def copy_tree(
+    source: Path, target: Path, owner: ServerUser | None, zeros: Zeros | None = None
+) -> None:
     """Copy folder `source` to the new folder `target`, flushed to disk, as `owner`'s own.
+
+    Args:
+        zeros: parts that `keep` left out of the source; the target has them on disk.
 
     Raises:
         ServerError: the disk is too small, the source holds more than files and folders, or the
             copy failed; a half-made target is removed.
     """
-    needed = occupied_bytes(source) + RESERVE_BYTES
+    left_out = zeros or {}
+    occupied = occupied_bytes(source) + _missing_bytes(source, left_out)
+    _copy_folder(source, target, owner, occupied, partial(_with_zeros, left_out))
+
+
+def keep(source: Path, folder: Path, is_unread: Callable[[str], bool] = lambda name: False) -> None:
+    """Copy `source` to `data` in a folder, as the lab's own, without the zeros in its files.
+
+    Lists of checksums and of the zeros left out are written beside the copy.
+
+    Args:
+        is_unread: True for the path of a file with content that no server reads again: all of it
+            becomes zeros.
+
+    Raises:
+        OSError, ServerError: as `copy_tree`.
+    """
+    zeros: Zeros = {}
+    content = partial(_without_zeros, zeros, is_unread)
+    _copy_folder(source, folder / DATA, None, occupied_bytes(source), content)
+    for name, listed in ((ZEROS, zeros), (CHECKSUMS, checksums_of(folder / DATA))):
+        with replaced(folder / name) as new:
+            new.write_text(json.dumps(listed))
+
+
+def zeros_of(kept: Path) -> Zeros:
+    """The list that `keep` wrote in a folder; OSError or ValueError without a readable list."""
+    zeros: Zeros = json.loads((kept / ZEROS).read_text())
+    return zeros
+
+
+def left_out_bytes(kept: Path, below: str = "") -> int:
+    """Disk space that a kept copy takes besides its own once it is laid out; 0 without a copy.
+
+    Args:
+        below: a folder of the data, whose files alone count.
+    """
+    try:
+        names = [name for name in zeros_of(kept) if PurePath(name).is_relative_to(below)]
+    except (OSError, ValueError):
+        return 0
+    return _missing_bytes(kept / DATA, names)
+
+
+def _missing_bytes(data: Path, names: Iterable[str]) -> int:
+    """Disk space that files lack for their whole length."""
+    missing = 0
+    for name in names:
+        with suppress(OSError):  # the checksums tell of a lost file
+            facts = (data / name).lstat()
+            missing += max(0, facts.st_size - facts.st_blocks * 512)
+    return missing
+
+
+def _copy_folder(
+    source: Path, target: Path, owner: ServerUser | None, occupied: int, content: CopyContent
+) -> None:
+    needed = occupied + RESERVE_BYTES
     free = shutil.disk_usage(target.parent).free
     if free < needed:
         raise ServerError(
@@ -266,7 +349,8 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
             opened_folder(source) as read,
             _new_folder(target) as written,
         ):
-            _Copying(os.fstat(read).st_uid, owner).folder(read, written, source)
+            copying = _Copying(source, os.fstat(read).st_uid, owner, content)
+            copying.folder(read, written, PurePath())
     except (OSError, RecursionError) as error:
         remove_tree(target)
         endless = "folders in folders without end"
@@ -282,50 +366,101 @@ def copy_tree(source: Path, target: Path, owner: ServerUser | None) -> None:
 
 @dataclass(frozen=True)
 class _Copying:
-    """Owners of a copy's source and target.
+    """Source of a copy, owners of source and target, and how a file's content is copied.
 
     A stopped server's user may still exchange files in its folder, so every step starts at an open
     folder, in the source and in the copy.
     """
 
+    source: Path
     from_owner: int
     owner: ServerUser | None
+    content: CopyContent
 
-    def folder(self, source: int, target: int, path: Path) -> None:
-        """Copy between two open folders; `path` names the source in messages."""
+    def folder(self, source: int, target: int, path: PurePath) -> None:
+        """Copy between two open folders; `path` leads to the first from the copy's source."""
         for name in sorted(os.listdir(source)):
             kind = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
             if stat.S_ISDIR(kind):
                 with opened_folder(name, source) as read, _new_folder(name, target) as written:
                     self.folder(read, written, path / name)
             elif stat.S_ISREG(kind):
-                self.file(source, target, name)
+                self.file(source, target, path / name)
             elif not stat.S_ISSOCK(kind):
-                raise ServerError(f"{path / name} is neither a file nor a folder: it is not copied")
+                raise ServerError(
+                    f"{self.source / path / name} is neither a file nor a folder: it is not copied"
+                )
         self._give(target)
 
-    def file(self, source: int, target: int, name: str) -> None:
-        """Copy a file with its holes and its allocated zeros."""
+    def file(self, source: int, target: int, path: PurePath) -> None:
+        """Copy a file between two open folders."""
         create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with (
-            os.fdopen(open_file(source, name, self.from_owner), "rb") as read,
-            os.fdopen(os.open(name, create, 0o600, dir_fd=target), "wb") as written,
+            os.fdopen(open_file(source, path.name, self.from_owner), "rb") as read,
+            os.fdopen(os.open(path.name, create, 0o600, dir_fd=target), "wb") as written,
         ):
             facts = os.fstat(read.fileno())
-            size = facts.st_size
-            if size > facts.st_blocks * 512 + HOLES_BYTES_MAX:
-                raise OSError(errno.EFBIG, "a file of holes, larger than any of a server's", name)
-            os.truncate(written.fileno(), size)
-            if 0 < size <= facts.st_blocks * 512:  # space reserved but unwritten reads as a hole
-                os.posix_fallocate(written.fileno(), 0, size)
-            for start, end in _occupied(read.fileno(), size):
-                _copy_range(read.fileno(), written.fileno(), start, end)
+            if facts.st_size > facts.st_blocks * 512 + HOLES_BYTES_MAX:
+                what = "a file of holes, larger than any of a server's"
+                raise OSError(errno.EFBIG, what, path.name)
+            os.truncate(written.fileno(), facts.st_size)
+            self.content(str(path), read.fileno(), written.fileno())
             os.fchmod(written.fileno(), 0o640)
             self._give(written.fileno())
 
     def _give(self, handle: int) -> None:
         if self.owner is not None:
             os.fchown(handle, self.owner.uid, self.owner.gid)
+
+
+def _with_zeros(zeros: Zeros, name: str, read: int, written: int) -> None:
+    """Copy a file with its holes, its allocated zeros, and the zeros left out of it."""
+    size, occupied = _sizes(read)
+    if size > 0 and (name in zeros or size <= occupied):  # reserved space may read as a hole
+        os.posix_fallocate(written, 0, size)
+    for start, end in _occupied(read, size):
+        _copy_range(read, written, start, end)
+    for start, end in zeros.get(name, ()):
+        _copy_range(read, written, start, min(end, size))
+
+
+def _without_zeros(
+    zeros: Zeros, is_unread: Callable[[str], bool], name: str, read: int, written: int
+) -> None:
+    """Copy a file without its zeros and list them; a file with holes of its own as it is."""
+    size, occupied = _sizes(read)
+    if not 0 < size <= occupied:
+        _with_zeros({}, name, read, written)
+        return
+    if is_unread(name):
+        zeros[name] = [[0, size]]
+        return
+    left_out: list[list[int]] = []
+    for start, end in _occupied(read, size):
+        for at in range(start, end, COPY_CHUNK_BYTES):
+            for begin, stop, is_zero in _pieces(read, at, min(end, at + COPY_CHUNK_BYTES)):
+                if is_zero:
+                    left_out.append([begin, stop])
+                else:
+                    _copy_range(read, written, begin, stop)
+    zeros[name] = left_out
+
+
+def _sizes(handle: int) -> tuple[int, int]:
+    """Length of an open file, and the bytes that it takes on disk."""
+    facts = os.fstat(handle)
+    return facts.st_size, facts.st_blocks * 512
+
+
+def _pieces(read: int, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """Pieces (start, end) of a part of a file, and whether each holds nothing but zeros."""
+    content, size = os.pread(read, end - start, start), len(ZERO_PIECE)
+    if len(content) < end - start:
+        raise OSError(errno.EIO, "the file became shorter while it was copied")
+    offsets = range(0, len(content), size)
+    for is_zero, alike in groupby(offsets, lambda at: content[at : at + size] == ZERO_PIECE):
+        run = list(alike)
+        yield start + run[0], min(end, start + run[-1] + size), is_zero
 
 
 @contextmanager

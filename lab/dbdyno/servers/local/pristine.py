@@ -75,6 +75,7 @@ def _is_whole(place: Path) -> bool:
     """Test that every file is as it was made. The copy that follows finds them in memory."""
     try:
         checksums = json.loads((place / files.CHECKSUMS).read_text())
+        files.zeros_of(place)
         return (place / MARKER).is_file() and checksums == files.checksums_of(place / "data")
     except (OSError, ValueError):
         return False
@@ -101,11 +102,10 @@ def _make(making: Making, user: ServerUser | None, place: Path) -> None:
         work = outer / "server"
         make_folders([work, *(work / name for name in making.folders)], user)
         making.initialise(work)
+        for name in making.left_out:
+            files.remove_file(work / "data" / name)
         fresh = outer / "fresh"
         fresh.mkdir(mode=0o700)
-        files.copy_tree(work / "data", fresh / "data", owner=None)  # flushed, and the lab's own
-        for name in making.left_out:
-            (fresh / "data" / name).unlink(missing_ok=True)
-        (fresh / files.CHECKSUMS).write_text(json.dumps(files.checksums_of(fresh / "data")))
+        files.keep(work / "data", fresh)  # flushed, and the lab's own
         (fresh / MARKER).write_text(making.identity)
         fresh.rename(place)

@@ -446,6 +446,9 @@ class StartedInstance(OwnInstance[Started]):
     def has_snapshot(self) -> bool:
         return self._files.has_snapshot()
 
+    def loading_keys(self) -> Mapping[str, SettingValue]:
+        return {}
+
     @abstractmethod
     def data_bytes(self) -> int: ...
 

@@ -142,6 +142,9 @@ class TopologyInstance:
         for replica in self._replicas:
             replica.restore()
 
+    def loading_keys(self) -> Keys:
+        return self._primary.loading_keys()
+
     def data_bytes(self) -> int:
         return self._primary.data_bytes()
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from dbdyno.errors import ProvisionError
-from dbdyno.files import occupied_bytes
+from dbdyno.plan.settings import SettingValue, size_bytes
 from dbdyno.servers import process
+from dbdyno.servers.axes import MIB
 from dbdyno.servers.base import DATABASE, MYSQL
 from dbdyno.servers.local.files import remove_file
 from dbdyno.servers.local.pristine import Making, finish
@@ -28,6 +29,8 @@ from dbdyno.servers.mysql.server import MysqlServer
 from dbdyno.servers.mysql.versions import Family, family_of
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
+
+LOG_FILE_SIZE: Final = "innodb_log_file_size"
 
 
 class MysqlInstance(StartedInstance[MysqlServer]):
@@ -46,7 +49,18 @@ class MysqlInstance(StartedInstance[MysqlServer]):
         """Bytes of the snapshot's tables; ServerError if they have no files of their own."""
         self._must_have_snapshot("measure")
         settings.check_tables_apart(self.spec.label, self._site.requested)
-        return occupied_bytes(self._files.kept / DATABASE)
+        return self._files.laid_bytes(DATABASE)
+
+    def loading_keys(self) -> dict[str, SettingValue]:
+        """A redo log of another size, so that the next start makes a new, empty redo log.
+
+        A server replaces a redo log of another size than its own: MySQL 5.7 manual, "Redo Log".
+        Versions with a switch write no redo log while rows are loaded.
+        """
+        bytes_asked = size_bytes(self._site.requested.get(LOG_FILE_SIZE, ""))
+        if bytes_asked is None or _family(self._site.entry).redo_switch:
+            return {}
+        return {LOG_FILE_SIZE: bytes_asked + MIB}
 
     def _making(self) -> Making:
         return making(self._site)

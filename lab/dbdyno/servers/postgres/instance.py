@@ -13,10 +13,11 @@ import secrets
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
-from dbdyno.files import occupied_bytes, open_file, opened_folder, private
+from dbdyno.files import open_file, opened_folder, private
 from dbdyno.servers import process
 from dbdyno.servers.base import PGSQL
 from dbdyno.servers.local.files import read_file
@@ -45,13 +46,21 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         """Bytes of the snapshot's tables and indexes, its catalogs (8 MB) with them."""
         self._must_have_snapshot("measure")
         databases = (self._files.kept / "base").iterdir()
-        return sum(occupied_bytes(d) for d in databases if d.name not in OWN_DATABASES)
+        names = [d.name for d in databases if d.name not in OWN_DATABASES]
+        return sum(self._files.laid_bytes(f"base/{name}") for name in names)
 
     def _making(self) -> Making:
         return making(self._site)
 
     def _start_on(self, site: Site, port: int) -> PostgresServer:
         return server.start(site, port, PostgresServer)
+
+    def _copy_aside(self) -> None:
+        control = b""
+        with suppress(OSError):
+            control = read_file(self._files.work, CONTROL_FILE)
+        last = last_segment(control, settings.segment_bytes(self._site.requested))
+        self._files.snapshot(lambda path: is_behind(path, last))
 
     def _before_removal(self) -> None:
         free(self._files.data)
@@ -86,6 +95,38 @@ def _initialise(site: Site, options: list[str], work: Path) -> None:
     running = process.spawn(command, work, site.user, printed_log(work))
     failure = f"{site.entry.reference}: initdb could not make a data directory"
     finish(running, failure, " ".join(options), lambda: last_lines(work) or "it printed nothing")
+
+
+# Segments of the write-ahead log that lie ahead of its end are older ones under new names. A server
+# writes over them without a look at their content, so a snapshot has zeros in their place.
+
+
+CONTROL_FILE: Final = "data/global/pg_control"
+LOG_SEGMENT: Final = re.compile(r"pg_wal/[0-9A-F]{24}")
+LAST_CHECKPOINT: Final = struct.Struct("=16xI12xQ8xI")  # server's state, position, timeline
+SHUT_DOWN: Final = 1
+RECORD_BYTES_MAX: Final = 8192  # of a checkpoint; it may go on in the next segment
+
+
+def last_segment(control: bytes, segment_bytes: int) -> str:
+    """Path of the last needed segment of the write-ahead log; empty unless it was shut down.
+
+    Args:
+        control: content of ``pg_control``; these fields have been the same since version 11.
+    """
+    if len(control) < LAST_CHECKPOINT.size:
+        return ""
+    state, position, timeline = LAST_CHECKPOINT.unpack_from(control)
+    if state != SHUT_DOWN:
+        return ""
+    number = (position + RECORD_BYTES_MAX) // segment_bytes
+    log, segment = divmod(number, (1 << 32) // segment_bytes)
+    return f"pg_wal/{timeline:08X}{log:08X}{segment:08X}"
+
+
+def is_behind(path: str, last: str) -> bool:
+    """Test for a segment of the log later than `last`, by its path in the data directory."""
+    return bool(last) and LOG_SEGMENT.fullmatch(path) is not None and path > last
 
 
 # Shared memory that a killed PostgreSQL left: a System V segment of 56 bytes and a megabyte or two

@@ -113,6 +113,11 @@ def _checksums_on(settings: Mapping[str, str]) -> bool:
     return text in SWITCHED_ON
 
 
+def segment_bytes(settings: Mapping[str, str]) -> int:
+    """Size of a segment of the write-ahead log; UsageError for an impossible size."""
+    return _segment_megabytes(settings.get("wal_segment_size", "16MB")) * 1024**2
+
+
 def _segment_megabytes(text: str) -> int:
     match = re.fullmatch(r"(\d+)\s*(MB|GB)", text.strip())
     megabytes = int(match[1]) * (1024 if match[2] == "GB" else 1) if match else 0

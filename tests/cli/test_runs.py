@@ -113,6 +113,8 @@ def test_an_unknown_run_and_one_that_is_worked_on_stay(
 def test_data_of_servers_go_but_not_those_in_use(
     workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert runs(workspace, "clean") == 2
+    assert "mysql-1234  3 MiB\n3 MiB in all\n" in capsys.readouterr().err
     (workspace / "systems" / "busy").mkdir()
     with locked(workspace / "locks" / "busy.lock", "busy"):
         assert runs(workspace, "clean", "--yes") == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +91,7 @@ def remove(
         runs = [run for run in store.listed() if run.run_id in chosen]
         sizes = {kept.run_id: kept.bytes for kept in _kept(store, workspace, runs)}
         confirm(
-            [f"{run_id}  {mebibytes(sizes[run_id])}" for run_id in chosen],
+            sizes,
             "these runs go, with their reports; there is no way back",
             yes=yes,
         )
@@ -115,11 +115,7 @@ def clean(
             note(f"nothing to clean in {workspace}")
             return
         sizes = {folder: occupied_bytes(folder) for folder in free}
-        confirm(
-            [f"{folder}  {mebibytes(size)}" for folder, size in sizes.items()],
-            "servers' data go, results stay",
-            yes=yes,
-        )
+        confirm(sizes, "servers' data go, results stay", yes=yes)
         for folder, parts in free.items():
             with loads.choosing(folder.parents[1], note):
                 for part in parts:
@@ -163,9 +159,11 @@ def _unused(home: Path, held: ExitStack) -> dict[Path, list[Path]]:
     return folders
 
 
-def confirm(lines: Sequence[str], question: str, *, yes: bool) -> None:
-    """List the removals and ask; without a terminal --yes is needed."""
-    note("\n".join(lines))
+def confirm(sizes: Mapping[str, int] | Mapping[Path, int], question: str, *, yes: bool) -> None:
+    """List the removals with their sizes and ask; without a terminal --yes is needed."""
+    lines = [f"{place}  {mebibytes(size)}" for place, size in sizes.items()]
+    total = f"{mebibytes(sum(sizes.values()))} in all"
+    note("\n".join([*lines, total]))
     if yes:
         return
     if not sys.stdin.isatty():

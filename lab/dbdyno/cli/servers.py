@@ -69,11 +69,7 @@ def clean(yes: options.Yes = False) -> None:
     if not sizes:
         note(f"no servers in {places.cache_folder()}")
         return
-    confirm(
-        [f"{folder}  {mebibytes(size)}" for folder, size in sizes.items()],
-        "servers' programs go",
-        yes=yes,
-    )
+    confirm(sizes, "servers' programs go", yes=yes)
     gone = {folder for folder in sizes if places.remove(folder)}
     for folder in sizes.keys() - gone:
         note(f"{folder.name} stays: another dbdyno uses it")

@@ -14,7 +14,7 @@ from pathlib import Path
 from dbdyno.errors import CellError, LoadError
 from dbdyno.experiment.arm import run_arm
 from dbdyno.experiment.context import Makers, Progress, RunContext
-from dbdyno.experiment.data.loads import Loads, SystemLoads, home_of
+from dbdyno.experiment.data.loads import Loads, SystemLoads, home_of, keep_limit
 from dbdyno.experiment.engine.spec import (
     dataset_hash,
     wants_dataset_bytes,
@@ -131,6 +131,7 @@ def machine(context: RunContext) -> Iterator[Machine]:
             if system.label in wanted
         ]
         yield Machine(context, Loads(context, held))
+    keep_limit(context)
 
 
 def _system_loads(context: RunContext, system: SystemPlan) -> SystemLoads:

@@ -226,10 +226,15 @@ def test_the_limit_of_the_cache_is_held_at_the_end_of_a_run_and_that_is_told(
     assert len(loads_in(cache)) == 1
     assert [text for text in progress.stages if text.startswith("removed the unused load")]
     assert not [text for text in progress.stages if "allows" in text]
-    (cache / "servers").mkdir()
-    (cache / "servers" / "programs").write_bytes(b"x" * 5_000_000)
+    programs = [cache / "servers" / "mysql-5.7.22", cache / "pristine" / "mysql-5.7.22-1"]
+    for folder in programs:
+        folder.mkdir(parents=True)
+        (folder / "ballast").write_bytes(b"x" * 3_000_000)
+    (cache / "pristine" / "held").write_bytes(b"x" * 5_000_000)
     start(other, plan(blocks=1), sharing(), progress)
     assert loads_in(cache) == []
+    assert not [folder for folder in programs if folder.exists()]
+    assert sum(text.startswith("removed pristine/mysql") for text in progress.stages) == 1
     assert "more than DBDYNO_CACHE_GB_MAX allows" in progress.stages[-1]
 
 

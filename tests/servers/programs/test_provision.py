@@ -120,6 +120,29 @@ def test_a_cache_beyond_its_limit_is_told_after_a_download(lab, monkeypatch):
             places.bytes_max()
 
 
+def test_what_was_unused_longest_goes_from_a_cache_beyond_its_limit(lab, monkeypatch):
+    said: list[str] = []
+    home = provision.get(lab[0], quiet)
+    used_at = {"mysql-5.6.24": 300, "mysql-5.7.22": 100, "mariadb-11.4.5": 200, home.name: 0}
+    for name, time in used_at.items():
+        (home.parent / name).mkdir(exist_ok=True)
+        (home.parent / name / "ballast").write_bytes(b"x" * 2_000_000)
+        lock = places.lock_of(home.parent / name)
+        lock.touch()
+        os.utime(lock, (time, time))
+    places.make_room(said.append)
+    assert said == []  # without a limit
+    monkeypatch.setenv("DBDYNO_CACHE_GB_MAX", "0.005")
+    places.make_room(said.append)
+    there = {path.name for path in home.parent.iterdir() if path.is_dir()}
+    assert there == {"mysql-5.6.24", home.name}  # it is in use
+    assert [line.partition(",")[0] for line in said] == [
+        "removed servers/mysql-5.7.22",
+        "removed servers/mariadb-11.4.5",
+    ]
+    assert places.excess_bytes() < 0
+
+
 def test_a_cache_that_takes_nothing_is_reported(lab, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")

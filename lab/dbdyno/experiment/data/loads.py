@@ -90,6 +90,17 @@ def _clear_left(cache: Path) -> None:
         (load / OPEN).unlink()
 
 
+def keep_limit(context: RunContext) -> None:
+    """Remove unused loads, then programs, from a cache beyond its limit; report if it stays so."""
+    if not context.makers.shares_loads or places.excess_bytes() <= 0:
+        return
+    cache, report = places.cache_folder(), context.progress.note
+    with choosing(cache, context.progress.stage):
+        _make_room(cache, disk.within_limit, report)
+    places.make_room(report)
+    places.tell_excess(report)
+
+
 def _make_room(home: Path, allowed: Callable[[int], float], report: Callable[[str], None]) -> None:
     """Removes unused loads, the least recently used first, while they take more than they may.
 
@@ -141,8 +152,6 @@ class SystemLoads:
     def held(self) -> Iterator[SystemLoads]:
         """Lock the run's loads until its end, and close the instance still open then.
 
-        The limit of the cache is kept at the end.
-
         Raises:
             StoreError: another lab uses the endpoint, or holds the lock of choosing for too long.
         """
@@ -165,10 +174,6 @@ class SystemLoads:
                 yield self
             finally:
                 self._end()
-        if self._is_shared and places.excess_bytes() > 0:
-            with choosing(self._home, report):
-                _make_room(self._home, disk.within_limit, self._context.progress.note)
-            places.tell_excess(self._context.progress.note)
 
     def open(self, block: int) -> Instance:
         """The instance of a block's load; `fill` loads it if it is new."""

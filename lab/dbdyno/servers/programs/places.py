@@ -120,6 +120,23 @@ def remove(place: Path) -> bool:
         return False
 
 
+def make_room(report: Callable[[str], None]) -> None:
+    """Remove folders of `programs` from a cache beyond its limit, the longest unused first."""
+    excess = excess_bytes()
+    for place in sorted(programs(), key=_used_at):
+        size = occupied_bytes(place)
+        if excess > 0 and remove(place):
+            excess -= size
+            name = place.relative_to(cache_folder())
+            report(f"removed {name}, {size / 1e6:.0f} MB, as the cache exceeds {LIMIT}")
+
+
+def _used_at(place: Path) -> float:
+    """Time of the last use, at which its lock was taken."""
+    lock = lock_of(place)
+    return (lock if lock.exists() else place).stat().st_mtime
+
+
 def clear() -> None:
     """Remove the remains of killed processes from the cache and the system's temporary folder."""
     cache = cache_folder()

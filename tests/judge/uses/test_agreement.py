@@ -104,6 +104,18 @@ def test_what_a_warm_up_may_have_left_in_a_run_is_no_difference() -> None:
     assert alike.word is Agreeing.NOT_SHOWN
 
 
+def test_what_cpu_taken_by_others_may_explain_is_no_difference() -> None:
+    fast, slow = estimate_from([0.1, 0.101, 0.099]), estimate_from([0.0, 0.001, -0.001])
+    first, second = verdict_of(fast, 0.02), verdict_of(slow, 0.02)
+    deprived = verdict_of(slow, 0.02, taken=0.15)
+    (plain,) = agreements([first], [second], DESIGNS)
+    (now,) = agreements([first], [deprived], DESIGNS)
+    (before,) = agreements([deprived], [first], DESIGNS)
+    assert plain.word is Agreeing.DIFFER
+    assert (now.word, before.word) == (Agreeing.NOT_SHOWN, Agreeing.NOT_SHOWN)
+    assert (now.low, now.high) == (plain.low, pytest.approx(plain.high * math.exp(0.15)))
+
+
 def test_better_and_worse_contradict():
     better = verdict_of(estimate(1.1, 1.08, 1.12), 0.02)
     worse = verdict_of(estimate(0.9, 0.88, 0.92), 0.02)

@@ -12,7 +12,8 @@ there f is the width of its repeated interval over Student's (`interval`). The c
 share the 5 % equally.
 
 If either run's ratio has a warm-up's remainder, the interval reaches at least as far as the ends of
-the two verdicts' intervals, which have room for it.
+the two verdicts' intervals, which have room for it. If CPU taken by others may explain a part of
+either ratio, the interval has room for this part, as the verdict's own has.
 
 The table of the verdicts gives the word. All of the interval within the margin: the runs agree. All
 on one side of zero: they differ. Otherwise they are not shown to differ, a weaker result than
@@ -28,7 +29,7 @@ from enum import StrEnum
 
 from dbdyno.judge.estimate import Estimate
 from dbdyno.judge.interval import FIXED, LEVEL, end_of, quantile
-from dbdyno.judge.verdict import Verdict, Word, word_of
+from dbdyno.judge.verdict import Verdict, Word, beyond_cpu_taken, word_of
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import DesignPlan
@@ -121,6 +122,8 @@ def _difference(
     if half is None:
         return {"ratio": ratio, "word": Agreeing.NOT_SHOWN}
     low, high = _settled(first, second, ratio * end_of(-half), ratio * end_of(half))
+    low, high = beyond_cpu_taken(low, high, second.cpu_taken)
+    low, high = beyond_cpu_taken(low, high, -first.cpu_taken)
     word = _word(low, high, designs[0].margin)
     return {"ratio": ratio, "low": low, "high": high, "cells": cells, "word": word}
 

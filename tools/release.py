@@ -66,7 +66,7 @@ def main(folder: Path) -> int:
 def missing() -> list[str]:
     """Tools that this machine lacks, each with the command that installs it."""
     lacking = [] if can_draw() else ["vl-convert: make setup"]
-    if not _works(TOOLS / "python", "-m", "ziglang", "version"):
+    if not any(TOOLS.parent.glob("lib/python*/site-packages/ziglang")):
         lacking.append(f"zig: {TOOLS / 'pip'} install ziglang")
     lacking += [
         f"{tool}: apt-get install {package}"
@@ -78,13 +78,6 @@ def missing() -> list[str]:
         if not Path(libraries).is_dir():
             lacking.append(f"Rust's library for {target}: rustup target add {target}")
     return lacking
-
-
-def _works(*command: str | Path) -> bool:
-    try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 def build(out: Path, target: str) -> Path:

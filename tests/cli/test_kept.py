@@ -111,13 +111,3 @@ def test_a_mistake_is_named(
     status, out, err = run(*typed, capsys=capsys)
     assert (status, out) == (2, "")
     assert message in err
-
-
-def test_a_server_that_has_ended_cannot_be_compared(
-    running: KeptServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended = KeptServer(running.name, running.folder, False, STATE)
-    monkeypatch.setattr(kept, "all_of", lambda workspace: [ended])
-    status, _, err = run("compare", "mysql:8.0.15", "--server", "one", capsys=capsys)
-    assert status == 1
-    assert "the server one does not run\n  found: it is ended" in err

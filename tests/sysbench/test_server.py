@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.cli.test_servers import STATE
 
 from dbdyno.__main__ import main
 from dbdyno.servers.kept import kept
-from dbdyno.servers.kept.kept import KeptServer, KeptState
-
-STATE = KeptState(
-    *("mysql:8.0.15", "8.0.15", 4711, "127.0.0.1", 3307, "dbdyno", "sbtest"),
-    *("2026-11-21T14:00:00+00:00", ""),
-)
+from dbdyno.servers.kept.kept import KeptServer
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from dbdyno.cli.progress import note, noted
 from dbdyno.errors import LoadError, UsageError
 from dbdyno.experiment.engine.spec import script_spec
 from dbdyno.files import temporary_folder
+from dbdyno.language.words import count
 from dbdyno.plan.draft import draft
 from dbdyno.plan.plan import Plan
 from dbdyno.plan.systems import SystemPlan, label_of
@@ -151,8 +152,7 @@ def _summary(template: Template) -> str:
     for (name, event), share in zip(
         template.events.items(), template.shares().values(), strict=True
     ):
-        count = sum(one.repeat for one in event.statements) + 2 * event.transaction
-        statements = f"{count} statement{'s' if count != 1 else ''}"
+        statements = count(event.statement_count(), "statement")
         rest = f", then {event.think_time_ms:g} ms of rest" if event.think_time_ms else ""
         within = " in a transaction" if event.transaction else ""
         lines.append(f"{name}: {share:.1%} of the events, {statements}{within}{rest}")

@@ -99,6 +99,7 @@ def test_files_runs_and_servers_of_the_user_are_offered(
 ) -> None:
     (folder / "mine.yaml").write_text("")
     (folder / "mine.lua").write_text("")
+    (folder / "mine;reboot.yaml").write_text("")  # a stranger's, which no shell may execute
     assert words_for("dbdyno compare --workload mi") == ["mine.lua", "mine.yaml"]
     assert words_for("dbdyno run mi") == ["mine.yaml"]
     for workspace, run_id, server in (("dbdyno-runs", "0a", "up"), ("other", "0b", "down")):
@@ -110,6 +111,7 @@ def test_files_runs_and_servers_of_the_user_are_offered(
     assert words_for("dbdyno compare --workspace other --server ") == ["down"]
     monkeypatch.setenv("DBDYNO_WORKSPACE", "other")
     assert words_for("dbdyno replay --with 2026") == ["20261121-071500-0b"]
+    assert words_for("dbdyno gate latest --against 2026") == ["20261121-071500-0b"]
     (folder / "dbdyno.toml").write_text("nonsense")
     assert words_for("dbdyno servers stop ") == []
 

@@ -6,6 +6,7 @@ arguments and options of all commands. A test compares it with the commands.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -48,6 +49,8 @@ complete --command dbdyno --no-files --arguments '(__dbdyno)'
 """,
 }
 """A script for each shell; without an answer the shell completes names of files."""
+PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
+"""Words that no shell takes for more than a word; bash inserts an answer as it is."""
 
 
 def words_for(line: str) -> list[str]:
@@ -78,7 +81,8 @@ def words_for(line: str) -> list[str]:
     typed = typed if equals else last
     kind = waiting or next(iter(arguments), "")
     answers = [*_values(kind, options.get(waiting, kind), values), *_commands_in(path, waiting)]
-    return [f"{begun}{answer}" for answer in answers if answer.startswith(typed)]
+    fitting = [answer for answer in answers if answer.startswith(typed) and PLAIN.fullmatch(answer)]
+    return [f"{begun}{answer}" for answer in fitting]
 
 
 def _split(line: str) -> list[str]:
@@ -166,7 +170,7 @@ SOURCES: Final[Mapping[str, Callable[[], list[str]]]] = {
     "TEMPLATE.yaml": _templates,
 }
 SOURCES_OF_A_WORKSPACE: Final[Mapping[str, Callable[[Path], list[str]]]] = {
-    **dict.fromkeys(("RUN", "BUNDLE", "--with", "--self"), _runs),
+    **dict.fromkeys(("RUN", "BUNDLE", "--with", "--against", "--self"), _runs),
     **dict.fromkeys(("NAME", "--server"), _kept_servers),
 }
 """Values of arguments, by their names in the help, and of options."""

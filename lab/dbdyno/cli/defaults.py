@@ -6,7 +6,7 @@
     time = "30m"              # DBDYNO_COMPARE_TIME
 
 The file sets numbers, times, formats and switches. It may lie in a stranger's folder, so it cannot
-choose a server, a setting, a program or a file, and it cannot answer for the user (`--trust`).
+choose a server, a setting, a program or a file, open a port, or answer for the user (`--trust`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FILE_BYTES_MAX: Final = 100_000
 GENERAL: Final = ("workspace", "output", "lang", "exit_code")
 """Options of many commands, which stand above the tables."""
 VALUES: Final = (
-    *("TIME", "SECONDS", "RATIO", "SHARE", "INTEGER", "N", "N,N…", "RATE,RATE…", "p99=20ms"),
-    *("PORT", "plain|json|markdown", "en|zh"),
+    *("TIME", "SECONDS", "RATIO", "SHARE", "INTEGER", "N"),
+    *("N,N…", "RATE,RATE…", "p99=20ms"),
 )
 """Values that the file sets, as the help writes them."""
 SWITCHES: Final = ("--strict",)

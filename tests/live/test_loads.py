@@ -70,7 +70,7 @@ def test_blocks_rest_on_two_loads_in_turn_and_so_do_the_next_runs(
     assert loads_of(first) == 2
     assert len({measured.dataset for measured in first}) == 1
     assert first[0].dataset
-    sums = [place.read_text() for place in workspace.parent.rglob("snapshot/files.json")]
+    sums = [place.read_text() for place in workspace.parent.rglob("snapshot/checksums.json")]
     assert len(set(sums)) == 2
     short = making.with_parts(PLAN, design={"blocks": 2})
     assert [measured.load for measured in rested(workspace, short, makers=makers)] == [one, two]

@@ -67,7 +67,7 @@ def test_a_copy_that_fails_half_way_never_counts(files, monkeypatch):
     assert not files.has_snapshot()
 
 
-@pytest.mark.parametrize("damaged", ["data/rows", "files.json"])
+@pytest.mark.parametrize("damaged", ["data/rows", "checksums.json"])
 def test_a_snapshot_that_is_damaged_is_an_error_and_never_used_nor_tried_again(files, damaged):
     files.snapshot()
     (files.folder / "snapshot" / damaged).write_text("spoilt  ")  # by a disk, after its checksum

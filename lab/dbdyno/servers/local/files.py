@@ -533,7 +533,7 @@ def _flush(handle: int) -> None:
 # attacker.
 
 
-CHECKSUMS: Final = "files.json"
+CHECKSUMS: Final = "checksums.json"
 CHECKSUM_CHUNK_BYTES: Final = 1 << 22
 NAMED_MAX: Final = 5
 """Most files named in an error."""

@@ -60,6 +60,8 @@ class PostgresInstance(StartedInstance[PostgresServer]):
         with suppress(OSError):
             control = read_file(self._files.work, CONTROL_FILE)
         last = last_segment(control, settings.segment_bytes(self._site.requested))
+        if not (self._files.data / last).is_file():  # such as a control file of another layout
+            last = ""
         self._files.snapshot(lambda path: is_behind(path, last))
 
     def _before_removal(self) -> None:
@@ -97,8 +99,8 @@ def _initialise(site: Site, options: list[str], work: Path) -> None:
     finish(running, failure, " ".join(options), lambda: last_lines(work) or "it printed nothing")
 
 
-# Segments of the write-ahead log that lie ahead of its end are older ones under new names. A server
-# writes over them without a look at their content, so a snapshot has zeros in their place.
+# Segments behind the end of the write-ahead log are older ones under new names. A server writes
+# over them without a look at their content, so a snapshot has zeros in their place.
 
 
 CONTROL_FILE: Final = "data/global/pg_control"

@@ -133,8 +133,10 @@ def make_room(report: Callable[[str], None]) -> None:
 
 def _used_at(place: Path) -> float:
     """Time of the last use, at which its lock was taken."""
-    lock = lock_of(place)
-    return (lock if lock.exists() else place).stat().st_mtime
+    for path in (lock_of(place), place):
+        with suppress(OSError):  # another dbdyno may remove it meanwhile
+            return path.stat().st_mtime
+    return 0.0
 
 
 def clear() -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dbdyno.errors import BundleError, UsageError
-from dbdyno.judge.judgement import Judgement, judge
-from dbdyno.judge.uses.agreement import agreements
+from dbdyno.judge.judgement import JudgedRun, Judgement, judge
 from dbdyno.judge.uses.gate import Gate, gate, gate_against
 from dbdyno.language.catalogues import Language
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -24,7 +23,6 @@ from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.report import story, write
 from dbdyno.report.charts.drawing import Drawing, draw
-from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.parts import Figure
@@ -183,18 +181,15 @@ class Run:
         Raises:
             UsageError: `against` is this run itself.
         """
-        verdicts = self.judgement.all_verdicts
         if against is None:
-            return gate(verdicts, slower_max, strict=strict)
+            return gate(self.judgement.all_verdicts, slower_max, strict=strict)
         if against.id == self.id:
             raise UsageError(
                 "a run cannot be held against itself",
                 found=f"run {self.id} twice",
                 hint="give the bundle of an earlier run",
             )
-        designs = (against.plan.design, self.plan.design)
-        pairs = agreements(against.judgement.all_verdicts, verdicts, designs)
-        return gate_against(against.id, pairs, slower_max, strict=strict)
+        return gate_against(against.side, self.side, slower_max, strict=strict)
 
     def report(self, folder: str | Path | None = None, language: str = "en") -> Written:
         """Write the report into a folder, by default the run's own.

@@ -218,3 +218,46 @@ def test_a_run_is_held_against_the_bundle_of_an_earlier_run(
     assert typed(*against, "--strict", run=later) == 0
     assert typed(*against, run=accepted) == 2
     assert "cannot be held against itself" in capsys.readouterr().err
+
+
+def test_what_is_not_the_same_in_an_earlier_run_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accepted = store_made(tmp_path, EVEN).run_id
+
+    def typed(run: str, *arguments: str) -> int:
+        place = ("--against", accepted, "--workspace", str(tmp_path))
+        return __main__.main(["gate", run, "--fail-if-slower", "3%", *place, *arguments])
+
+    newer = [
+        making.changed(one, server=one.server.model_copy(update={"version": "8.0.16"}))
+        if one.trial.system == making.B
+        else one
+        for one in making.pairs(EVEN)
+    ]
+    upgraded = store_trials(tmp_path, making.plan(blocks=3), newer).run_id
+    assert typed(upgraded, "--strict") == 0
+    version = "mysql:8.0.15: version was 8.0.15 in the earlier run and is 8.0.16 in this run\n"
+    assert version in capsys.readouterr().out
+    assert typed(upgraded, "--output", "json") == 0
+    (difference,) = json.loads(capsys.readouterr().out)["differences"]
+    assert difference == {"what": "mysql:8.0.15: version", "first": "8.0.15", "second": "8.0.16"}
+
+    plan = making.plan(blocks=3, dataset={"rows": 200})
+    smaller = store_made(tmp_path, EVEN, plan=plan).run_id
+    junit = tmp_path / "gate.xml"
+    rows = "dataset.rows was 100000 in the earlier run and is 200 in this run"
+    assert typed(smaller, "--junit", str(junit)) == 4
+    said = capsys.readouterr()
+    whole = f"mysql:8.0.15 and mysql:5.7.22 cannot be compared with the earlier run: {rows}\n"
+    assert f"? oltp_read_write, 8 threads: {whole}" in said.out
+    assert f"  found: {whole}" in said.err
+    assert rows in junit.read_text()
+    assert typed(smaller, "--output", "markdown") == 4
+    assert f"the earlier run: {rows}\n" in capsys.readouterr().out
+    assert typed(smaller, "--output", "json") == 4
+    (passage,) = json.loads(capsys.readouterr().out)["gate"]["passages"]
+    assert passage["reasons"][0]["text"] == rows
+    assert typed(smaller, "--lang", "zh") == 4
+    rows = "dataset.rows 在较早的测试中为 100000，在本次测试中为 200"
+    assert f"mysql:5.7.22 无法与较早的测试对比：{rows}\n" in capsys.readouterr().out

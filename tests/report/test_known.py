@@ -26,6 +26,7 @@ from dbdyno.cli.audit import AuditResult
 from dbdyno.cli.plan import described
 from dbdyno.judge import audit
 from dbdyno.judge.checks import design
+from dbdyno.judge.judgement import JudgedRun
 from dbdyno.judge.uses.gate import gate
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Said
@@ -41,7 +42,7 @@ from dbdyno.plan.template import lua, read
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report import story
 from dbdyno.report.formats.gate import GateResult
-from dbdyno.report.formats.replay import JudgedRun, replay
+from dbdyno.report.formats.replay import replay
 from dbdyno.report.formats.summary import Summary
 from dbdyno.report.sections import cells as cells_section
 from dbdyno.report.sections import costs, limits, method, published, settings

@@ -11,8 +11,8 @@ from threading import Semaphore
 import anyio
 import pytest
 
+from dbdyno.judge.judgement import JudgedRun
 from dbdyno.language.catalogues import Language
-from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.serve.guard import Guard
 from dbdyno.serve.pages import TEMPLATES, WORDS, application
 from dbdyno.serve.runs import Runs, RunVersion

@@ -27,9 +27,10 @@ from dbdyno.plan.known import Fact, known_of
 from dbdyno.plan.plan import comparisons
 from dbdyno.plan.spelling import ratio
 from dbdyno.report.formats import history
-from dbdyno.report.formats.gate import GateResult, junit, whole
+from dbdyno.report.formats.gate import GateResult, junit, ordered, whole
 from dbdyno.report.formats.gate import text as text_of
 from dbdyno.report.formats.history import History, RunVerdicts
+from dbdyno.report.formats.replay import differences
 from dbdyno.report.formats.stdout import Output, render
 from dbdyno.report.rows import CHECKS_OF_ATTEMPTS
 from dbdyno.report.tell import findings as tell
@@ -61,18 +62,19 @@ def gate_command(
     slower_max = judged.plan.design.margin if limit is None else limit
     earlier = None if against is None else api.load(against, workspace)
     held = judged.gate(slower_max, strict=strict, against=earlier)
-    result = GateResult(held, judged.judgement, judged.facts)
+    unlike = () if earlier is None else differences(earlier.side, judged.side)
+    result = GateResult(held, judged.judgement, judged.facts, unlike)
     sys.stdout.write(render(result, output, lang))
     if junit_file is not None:
         write(junit_file, junit(held, judged.facts))
     if not held.holds:
-        slower = [text_of(p, slower_max) for p in held.passages if p.outcome is GateOutcome.SLOWER]
+        causes = [p for p in ordered(held) if p.outcome is GateOutcome.SLOWER or p.reasons]
         error = VoidError if held.fails_by_void else GateError
         words = ("report", run) if against is None else ("replay", against, "--with", run)
         page = "the whole report" if against is None else "both runs side by side"
         raise error(
             str(whole(held)),
-            found=slower[0] if slower else None,
+            found=text_of(causes[0], slower_max) if causes else None,
             hint=f"{page}: {options.next_command(*words, workspace=workspace)}",
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -45,6 +45,7 @@ from dbdyno.judge.verdict import (
 from dbdyno.measurement.disturbance import current
 from dbdyno.measurement.measurement import Cell, Measurement, without_pilots
 from dbdyno.measurement.metric import BY_NAME, NOPM, TABLE, Metric
+from dbdyno.measurement.outcome import RunFacts
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.known import Fact, Known, known_of
 from dbdyno.plan.plan import (
@@ -148,6 +149,21 @@ class Judgement(Noun):
         """The parts of the verdict's ratio; None where the servers' CPU is unknown."""
         wanted = (verdict.cell, verdict.baseline, verdict.system)
         return next((a for a in self.accountings if (a.cell, a.baseline, a.system) == wanted), None)
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run with all parts of its report."""
+
+    plan: Plan
+    measurements: Sequence[Measurement]
+    judgement: Judgement
+    facts: RunFacts
+
+    def versions(self, system: str) -> list[str]:
+        """Versions that the system's servers reported."""
+        of_system = (m.server.version for m in self.measurements if m.trial.system == system)
+        return sorted({version for version in of_system if version})
 
 
 def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:

@@ -12,10 +12,9 @@ from typing import Final
 
 from dbdyno.errors import StoreError
 from dbdyno.files import is_locked
-from dbdyno.judge.judgement import Judgement, judge
+from dbdyno.judge.judgement import JudgedRun, Judgement, judge
 from dbdyno.judge.verdict import Word
 from dbdyno.language.words import Text, listed, say
-from dbdyno.report.formats.replay import JudgedRun
 from dbdyno.report.numbers import NONE, decided
 from dbdyno.report.rows import title_of
 from dbdyno.report.tell.terms import term

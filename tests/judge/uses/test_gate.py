@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.judge.estimate import Unsettled
-from dbdyno.judge.interval import FIXED
+from dbdyno.judge.judgement import JudgedRun, Judgement
 from dbdyno.judge.standstill import Standstill
-from dbdyno.judge.uses.agreement import agreements
 from dbdyno.judge.uses.gate import Gate, GateOutcome, gate, gate_against
 from dbdyno.judge.verdict import Verdict, verdict_of
+from dbdyno.measurement.measurement import Measurement
+from dbdyno.plan.plan import Plan
+from dbdyno.plan.settings import SettingsPlan
+from dbdyno.plan.systems import SystemPlan
+from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.report.formats.gate import text, whole
+from support import making
 from support.made_estimates import estimate, estimate_from, held
+from support.made_run import facts
 
 
 def verdict(low: float | None, high: float | None, metric: str = "transactions_per_s") -> Verdict:
@@ -113,9 +122,16 @@ def test_allowing_more_never_closes_a_gate(low, width, one, other):
 STEADY = [0.1, 0.101, 0.099]
 
 
+def side(
+    verdicts: Sequence[Verdict], plan: Plan | None = None, trials: Sequence[Measurement] = ()
+) -> JudgedRun:
+    plan = plan or making.plan()
+    judged = Judgement(findings=(), values=(), estimates=(), verdicts=tuple(verdicts))
+    return JudgedRun(plan, trials, judged, facts(plan))
+
+
 def since(first, second, strict: bool = False) -> Gate:
-    pairs = agreements(first, second, (FIXED, FIXED))
-    return gate_against("run-1", pairs, 0.03, strict=strict)
+    return gate_against(side(first), side(second), 0.03, strict=strict)
 
 
 def of_logs(logs, metric: str = "transactions_per_s") -> Verdict:
@@ -137,7 +153,7 @@ def of_logs(logs, metric: str = "transactions_per_s") -> Verdict:
 def test_a_ratio_is_held_against_that_of_an_earlier_run(logs, metric, outcome) -> None:
     closed = since([of_logs(STEADY, metric)], [of_logs(logs, metric)])
     (passage,) = closed.passages
-    assert (passage.outcome, closed.earlier) == (outcome, "run-1")
+    assert (passage.outcome, closed.earlier) == (outcome, facts(making.plan()).run_id)
     assert passage.holds is (outcome is not GateOutcome.SLOWER)
     (strict,) = since([of_logs(STEADY, metric)], [of_logs(logs, metric)], strict=True).passages
     assert strict.holds is (outcome is GateOutcome.HELD)
@@ -156,20 +172,129 @@ def test_a_slower_system_passes_if_it_was_as_slow_before_and_a_faster_one_may_fa
     )
 
 
-def test_a_comparison_of_one_run_only_is_void() -> None:
-    for pair in ([of_logs(STEADY)], []), ([], [of_logs(STEADY)]):
-        alone = since(*pair)
+def test_a_comparison_of_one_run_only_is_void_and_says_which_run_lacks_it() -> None:
+    steady = [of_logs(STEADY)]
+    for alone, lacking in (since([], steady), "the earlier run"), (since(steady, []), "this run"):
         assert [passage.outcome for passage in alone.passages] == [GateOutcome.VOID]
         assert alone.fails_by_void
-        assert "in one of the two runs" in text(alone.passages[0], 0.03)
+        assert text(alone.passages[0], 0.03) == (
+            "mysql:8.0.15 and mysql:5.7.22 cannot be compared with the earlier run: "
+            f"{lacking} does not compare their TPS in this cell"
+        )
+        assert whole(alone) == "gate fails: no comparison can be held against the earlier run"
 
 
-def test_a_system_that_stands_still_now_has_become_slower() -> None:
-    def still(side: str) -> Verdict:
-        counted = {"system": 0, "baseline": 0, "both": 0, "pairs": 8, side: 8}
-        return verdict_of(estimate(1.0, 0.95, 1.05), 0.02, standstill=Standstill(**counted))
+def test_too_few_valid_measurements_are_no_slowdown_whatever_the_other_run_shows() -> None:
+    few = of_logs([0.1])
+    for pair in ([few], [of_logs(STEADY)]), ([few], [still("system")]):
+        (passage,) = since(*pair).passages
+        assert passage.outcome is GateOutcome.VOID
+        assert "too few valid measurements in one of the two runs" in text(passage, 0.03)
 
-    fast = of_logs(STEADY)
-    pairs = [(fast, still("system")), (fast, still("baseline")), (still("system"), fast)]
-    outcomes = [since([first], [second]).passages[0].outcome for first, second in pairs]
-    assert outcomes == [GateOutcome.SLOWER, GateOutcome.UNDECIDED, GateOutcome.UNDECIDED]
+
+PLAN = making.plan()
+WORKLOAD = WorkloadPlan(name="oltp_read_write", options={"point_selects": 5})
+SCRIPT = WorkloadPlan(name="own.lua", label="oltp_read_write", script="function event() end")
+BASE, MINE = PLAN.systems
+
+
+def changed(system: SystemPlan) -> SystemPlan:
+    return system.model_copy(update={"settings": {"innodb_buffer_pool_size": "1G"}})
+
+
+@pytest.mark.parametrize(
+    ("parts", "what", "first", "second"),
+    [
+        ({"dataset": {"rows": 200}}, "dataset.rows", "100000", "200"),
+        ({"dataset": {"table_options": "ENGINE=X"}}, "dataset.table_options", "—", "ENGINE=X"),
+        ({"distribution": {"name": "pareto"}}, "distribution.name", "uniform", "pareto"),
+        ({"network": {"client_ms": 0.5}}, "network.client_ms", "0", "0.5"),
+        (
+            {"procedure": {"prepared_statements": False}},
+            "procedure.prepared_statements",
+            "on",
+            "off",
+        ),
+        (
+            {"settings": {"prepared_statements": ("off",)}},
+            "procedure.prepared_statements",
+            "on",
+            "off",
+        ),
+        ({"settings": {"durability": ("0/2",)}}, "settings.durability", "—", "0/2"),
+        ({"workloads": (WORKLOAD,)}, "oltp_read_write: point_selects", "—", "5"),
+        (
+            {"workloads": (SCRIPT,)},
+            "workload oltp_read_write",
+            "oltp_read_write",
+            "SHA-256 ",
+        ),
+        (
+            {"systems": (changed(BASE), MINE)},
+            "mysql:5.7.22: innodb_buffer_pool_size",
+            "—",
+            "1G",
+        ),
+    ],
+)
+def test_other_data_load_or_baseline_make_a_comparison_void_and_are_named(
+    parts: dict[str, Any], what: str, first: str, second: str
+) -> None:
+    verdicts = [of_logs(STEADY)]
+    runs = (side(verdicts), side(verdicts, making.with_parts(PLAN, **parts)))
+    closed = gate_against(*runs, 0.03)
+    (passage,) = closed.passages
+    assert passage.outcome is GateOutcome.VOID
+    assert closed.fails_by_void
+    difference = f"{what} was {first} in the earlier run and is {second}"
+    assert f"cannot be compared with the earlier run: {difference}" in text(passage, 0.03)
+    assert gate_against(runs[1], runs[1], 0.03).holds
+
+
+def of_version(system: str, version: str) -> Measurement:
+    measured = making.measurement(system)
+    server = measured.server.model_copy(update={"version": version})
+    return making.changed(measured, server=server)
+
+
+def test_the_baseline_keeps_its_version_and_the_system_may_have_another() -> None:
+    verdicts = [of_logs(STEADY)]
+    before = side(verdicts, PLAN, [of_version(BASE.label, "5.7.22")])
+    newer = side(verdicts, PLAN, [of_version(BASE.label, "5.7.23")])
+    (passage,) = gate_against(before, newer, 0.03).passages
+    assert text(passage, 0.03).endswith(
+        ": mysql:5.7.22: version was 5.7.22 in the earlier run and is 5.7.23 in this run"
+    )
+    other_system = making.with_parts(
+        PLAN, systems=(BASE, changed(MINE)), design={"blocks": 9}, dataset={"loads": 2}
+    )
+    same_base = [of_version(BASE.label, "5.7.22"), of_version(MINE.label, "9.0.0")]
+    assert gate_against(before, side(verdicts, other_system, same_base), 0.03).holds
+
+
+def test_settings_compared_on_one_system_may_be_of_another_version() -> None:
+    axis = SettingsPlan(thread_pool=("off", "on"))
+    plan = making.with_parts(making.plan(systems=(making.A,)), settings=axis)
+    labels = {"baseline": "thread_pool off", "system": "thread_pool on"}
+    verdicts = [of_logs(STEADY).model_copy(update=labels)]
+    runs = (side(verdicts, plan, [of_version(BASE.label, one)]) for one in ("5.7.22", "5.7.23"))
+    assert gate_against(*runs, 0.03).holds
+
+
+def still(who: str) -> Verdict:
+    counted = {"system": 0, "baseline": 0, "both": 0, "pairs": 8, who: 8}
+    return verdict_of(estimate(1.0, 0.95, 1.05), 0.02, standstill=Standstill(**counted))
+
+
+def test_a_system_that_stands_still_now_has_become_slower_unless_it_did_before() -> None:
+    fast, system, baseline = of_logs(STEADY), still("system"), still("baseline")
+    pairs = [(fast, system), (baseline, system), (fast, baseline), (system, fast), (system, system)]
+    passages = [since([first], [second]).passages[0] for first, second in pairs]
+    assert [passage.outcome for passage in passages] == [
+        *[GateOutcome.SLOWER] * 2,
+        *[GateOutcome.UNDECIDED] * 3,
+    ]
+    for passage in passages[-2:]:
+        assert text(passage, 0.03).endswith(
+            "mysql:8.0.15 stood still in the earlier run, so there is no ratio to compare with"
+        )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -8,7 +9,9 @@ import pytest
 
 from dbdyno.judge.finding import Finding, Level
 from dbdyno.judge.uses.gate import Gate, gate
+from dbdyno.language.words import name
 from dbdyno.report.formats.gate import (
+    DIFFERENCES_MAX,
     DOUBTS_MAX,
     GateResult,
     doubts,
@@ -57,6 +60,17 @@ def test_doubts_are_told_and_a_long_list_is_cut(
     sentences = doubts(made.judgement.model_copy(update={"findings": tuple(many)}), made.facts)
     assert len(sentences) == DOUBTS_MAX + 1
     assert sentences[-1] == "and 3 more doubts; see the report"
+
+
+def test_differences_of_two_runs_are_cut_in_text_and_whole_in_json(made: Run) -> None:
+    rows = tuple(
+        (name(f"fact {number}"), name("1"), name("2")) for number in range(DIFFERENCES_MAX + 3)
+    )
+    compared = dataclasses.replace(result(made), differences=rows)
+    said = render(compared, Output.PLAIN)
+    assert "fact 0 was 1 in the earlier run and is 2 in this run\n" in said
+    assert "and 3 more; all of them: --output json\n" in said
+    assert len(json.loads(render(compared, Output.JSON))["differences"]) == len(rows)
 
 
 # The file is what CI systems read: counted right, escaped, and without a test that passes by

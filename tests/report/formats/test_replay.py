@@ -7,12 +7,8 @@ from pathlib import Path
 from tests.judge.test_rate_limit import plan_of
 from tests.judge.test_rate_limit import run as trials_of
 
-from dbdyno.report.formats.replay import (
-    JudgedRun,
-    answer,
-    difference,
-    replay,
-)
+from dbdyno.judge.judgement import JudgedRun
+from dbdyno.report.formats.replay import answer, difference, replay
 from dbdyno.report.formats.stdout import Output, render
 from support import making
 from support.made_run import Run, run

@@ -1,7 +1,8 @@
 """A gate's outcome as plain text, JSON, Markdown and JUnit.
 
-Failed comparisons come first, then undecided ones, then passed ones; doubts about the run follow,
-since they bear on every outcome.
+Failed comparisons come first, then undecided ones, then passed ones. Differences from an earlier
+run follow, since they may explain a change, then doubts about the run, since they bear on every
+outcome.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.gate import Gate, GateOutcome, Passage
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
-from dbdyno.language.words import Said, Text, count, name, phrase, say
+from dbdyno.language.words import Said, Text, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.known import Fact
@@ -27,22 +28,28 @@ from dbdyno.report.numbers import NONE, interval
 from dbdyno.report.parts import Items, Paragraph, Table, numeric, table
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, term
-from dbdyno.report.tell.verdicts import change_decided, needed, reason
+from dbdyno.report.tell.verdicts import change_decided, differs, needed, reason
 
 ORDER: Final = (GateOutcome.SLOWER, GateOutcome.VOID, GateOutcome.UNDECIDED, GateOutcome.HELD)
 DOUBTS_MAX: Final = 10
+DIFFERENCES_MAX: Final = 10
 
 
 @dataclass(frozen=True)
 class GateResult(Result):
-    """A gate with the doubts about the run it was held against."""
+    """A gate with the doubts about its run.
+
+    Attributes:
+        differences: of the earlier run and this run, as `replay.differences` gives them.
+    """
 
     gate: Gate
     judgement: Judgement
     facts: RunFacts
+    differences: tuple[tuple[Text, Text, Text], ...] = ()
 
     def plain(self, language: Language) -> Iterator[Text]:
-        """A line for the whole, a line for each comparison, then the doubts."""
+        """A line for the whole, each comparison, each difference of two runs, each doubt."""
         run_id, outcome, earlier = self.facts.run_id, whole(self.gate), self.gate.earlier
         if earlier:
             yield say(
@@ -60,15 +67,25 @@ class GateResult(Result):
                 cell=cell_title(passage.verdict.cell),
                 text=text(passage, self.gate.slower_max),
             )
+        yield from self._differing()
         yield from doubts(self.judgement, self.facts)
 
     def markdown(self) -> Iterator[Paragraph | Items | Table]:
-        """The whole, a table of the comparisons, the doubts."""
+        """The whole, a table of the comparisons, the doubts, the differences of two runs."""
         run = self.facts
         yield Paragraph(whole(self.gate), strong=True)
         if self.gate.passages:
             yield _table(self.gate)
-        yield Items(tuple(doubts(self.judgement, run)))
+        not_compared = (
+            say(
+                "{cell}: {text}",
+                cell=cell_title(passage.verdict.cell),
+                text=text(passage, self.gate.slower_max),
+            )
+            for passage in self.gate.passages
+            if passage.reasons
+        )
+        yield Items((*not_compared, *doubts(self.judgement, run)))
         yield Paragraph(
             say(
                 "Run {run_id} of {day}, dbdyno {version}, plan {plan}.",
@@ -80,22 +97,32 @@ class GateResult(Result):
         )
         if earlier := self.gate.earlier:
             yield Paragraph(say("Compared with run {earlier}.", earlier=earlier))
+            yield Items(tuple(self._differing()))
 
     def document(self) -> dict[str, Any]:
-        """The run, whether the gate holds, each comparison and every finding."""
+        """The run, whether the gate holds, each comparison, difference and finding."""
         return {
             "run": self.facts.model_dump(mode="json"),
             "holds": self.gate.holds,
             "text": str(whole(self.gate)),
             "gate": self._gate(),
+            "differences": [
+                dict(zip(("what", "first", "second"), row, strict=True)) for row in self.differences
+            ],
             "findings": document.of_judgement(self.judgement)["findings"],
         }
+
+    def _differing(self) -> Iterator[Text]:
+        yield from (differs(*row) for row in self.differences[:DIFFERENCES_MAX])
+        if (left := len(self.differences) - DIFFERENCES_MAX) > 0:
+            yield say("and {count} more; all of them: --output json", count=left)
 
     def _gate(self) -> dict[str, Any]:
         gate = self.gate.model_dump(mode="json")
         for row, passage in zip(gate["passages"], self.gate.passages, strict=True):
             row["text"] = text(passage, self.gate.slower_max)
             document.add_sentences(row["verdict"]["reasons"], passage.verdict.reasons)
+            document.add_sentences(row["reasons"], passage.reasons)
         return gate
 
 
@@ -104,6 +131,8 @@ def whole(gate: Gate) -> Said:
     allowed = _percent(gate.slower_max)
     if not gate.passages:
         return say("gate fails: the run has no verdict")
+    if all(passage.reasons for passage in gate.passages):
+        return say("gate fails: no comparison can be held against the earlier run")
     if not gate.decided:
         return say("gate fails: no comparison has enough data for a limit of {a}", a=allowed)
     counts = {outcome.value: gate.count(outcome) for outcome in GateOutcome}
@@ -154,8 +183,15 @@ SINCE: Final = {
 
 
 def text(passage: Passage, slower_max: float) -> Said:
-    """A comparison's outcome with its numbers."""
+    """A comparison's outcome with its numbers, or the reasons against comparing two runs."""
     verdict = passage.verdict
+    if passage.reasons:
+        return say(
+            "{system} and {baseline} cannot be compared with the earlier run: {reasons}",
+            system=verdict.system,
+            baseline=verdict.baseline,
+            reasons=listed(map(reason, passage.reasons), "; "),
+        )
     is_open = verdict.standstill is None and verdict.steady_after_s is None
     return say(
         (TEXTS if passage.change is None else SINCE)[passage.outcome],
@@ -178,6 +214,8 @@ def _numbers(passage: Passage) -> Said:
 
 def _change(passage: Passage) -> Said | None:
     """The change that was held against the limit; after a standstill the words for it."""
+    if passage.reasons:
+        return None
     change = passage.change
     if change is None or change.ratio is None:
         return change_decided(passage.verdict)

@@ -12,15 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.judgement import JudgedRun
 from dbdyno.judge.uses.agreement import Agreeing, Agreement, agreements
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, count, listed, name, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.outcome import RunFacts
 from dbdyno.plan.known import Fact
-from dbdyno.plan.plan import Plan
 from dbdyno.report.formats.stdout import Result
 from dbdyno.report.numbers import NONE, decided, interval, value_of, what
 from dbdyno.report.parts import Column, Items, Paragraph, Table, table
@@ -35,16 +33,6 @@ DIFFERENCES_OPEN_MAX: Final = 25
 """A longer table of what differed is folded."""
 SILENT: Final = frozenset({Word.NO_VERDICT, Word.VOID})
 """Words that say nothing of the systems, and so cannot agree."""
-
-
-@dataclass(frozen=True)
-class JudgedRun:
-    """A run with all parts of its report."""
-
-    plan: Plan
-    measurements: Sequence[Measurement]
-    judgement: Judgement
-    facts: RunFacts
 
 
 @dataclass(frozen=True)
@@ -102,7 +90,7 @@ def replay(first: JudgedRun, second: JudgedRun) -> Replay:
         first,
         second,
         tuple(agreements(*verdicts, (first.plan.design, second.plan.design))),
-        tuple(sorted(_differences(first, second), key=lambda row: ABSENT in row)),
+        differences(first, second),
     )
 
 
@@ -194,13 +182,20 @@ def _verdict(verdict: Verdict | None) -> Text:
     return say("{word} {change}", word=term(verdict.word), change=decided(verdict))
 
 
+def differences(first: JudgedRun, second: JudgedRun) -> tuple[tuple[Text, Text, Text], ...]:
+    """Differences of two runs in machine, dbdyno, versions and settings in effect.
+
+    Each has its subject and the value in either run; subjects of a single run come last.
+    """
+    return tuple(sorted(_differences(first, second), key=lambda row: ABSENT in row))
+
+
 def _differences(first: JudgedRun, second: JudgedRun) -> Iterator[tuple[Text, Text, Text]]:
-    """Machine, dbdyno, versions and settings in effect, where they are not the same."""
     yield from _differing(*(_machine(side.facts.environment) for side in (first, second)))
     engines = [{say("load generator"): _engines(side.measurements)} for side in (first, second)]
     yield from _differing(*engines)
     for system in systems_of(first.plan, first.measurements):
-        versions = [_versions(side.measurements, system) for side in (first, second)]
+        versions = [listed(side.versions(system), "; ") for side in (first, second)]
         what_of = say("{system}: {what}", system=system, what=say("version"))
         yield from _differing(*({what_of: version} for version in versions))
         in_effect = [effective(side.measurements, system) for side in (first, second)]
@@ -242,8 +237,3 @@ def _engines(measurements: Sequence[Measurement]) -> Text:
         if m.intervals
     }
     return listed(sorted(seen), "; ")
-
-
-def _versions(measurements: Sequence[Measurement], system: str) -> Text:
-    of_system = (m for m in measurements if m.trial.system == system)
-    return listed(sorted({m.server.version for m in of_system if m.server.version}), "; ")

@@ -287,6 +287,23 @@ def _threads(levels: Sequence[int]) -> Said:
     return say("{levels} threads", levels=listed([str(level) for level in levels]))
 
 
+IN_ONE_RUN: Final = {
+    True: phrase("the earlier run does not compare their {metric} in this cell"),
+    False: phrase("this run does not compare their {metric} in this cell"),
+}
+"""By whether the comparison is new."""
+
+
+def differs(what: str, first: str, second: str) -> Said:
+    """A condition that is not the same in two runs."""
+    return say(
+        "{what} was {first} in the earlier run and is {second} in this run",
+        what=what,
+        first=first,
+        second=second,
+    )
+
+
 REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
     "too-few-blocks": lambda values: say(
         "{sound}; a verdict needs {least}",
@@ -320,6 +337,13 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
         part=change(1 + values["part"]),
     ),
     "limit-outside": _limit_outside,
+    "in-one-run": lambda values: say(
+        IN_ONE_RUN[values["is_new"]], metric=metric_label(BY_NAME[values["metric"]])
+    ),
+    "unlike": lambda values: differs(**values),
+    "stood-still-before": lambda values: say(
+        "{who} stood still in the earlier run, so there is no ratio to compare with", **values
+    ),
     NoFit.CLIENT_BOUND: lambda values: say(
         "the load generator limited throughput at {levels}", levels=_threads(values["levels"])
     ),

@@ -154,7 +154,7 @@ class Watched(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def watched() -> Iterator[Watched]:
+def watched() -> Watched:
     plan = known_servers.plan_of(seed=1, blocks=1, window_s=2)
     trial, live, pages = trials_of(plan, "run-1")[0], LiveMetrics(), []
     server = SeenServer(trial.system, 0.002)
@@ -167,7 +167,7 @@ def watched() -> Iterator[Watched]:
         live.begin(trial, 1, 2, 5.0)
         engine_of = with_records(EngineProcess)
         measured = run_trial(plan, trial, server, on_interval, engine_of=engine_of)
-    yield Watched(measured, [*pages, live.page()], server.credentials.password)
+    return Watched(measured, [*pages, live.page()], server.credentials.password)
 
 
 def test_a_scrape_counts_what_the_record_of_the_trial_counts(watched: Watched) -> None:

@@ -121,9 +121,7 @@ events:
     statements:
       - SELECT COUNT(*) FROM purchases WHERE total <= :most AND paid_on >= :day
 """
-COLUMNS = (
-    "id, token, CAST(placed_at AS CHAR(19)), CAST(paid_on AS CHAR(10)), total, note, details"
-)
+COLUMNS = "id, token, CAST(placed_at AS CHAR(19)), CAST(paid_on AS CHAR(10)), total, note, details"
 
 
 def test_every_value_is_loaded_alike_and_every_event_runs_on_every_product(

@@ -270,7 +270,7 @@ def _is_skewed(sample: ColumnSample | None, rows: int) -> bool:
     if sample is None or sample.values < 100 or sample.top < 10:
         return False
     expected = 1 / max(1.0, 5 * rows**0.2 - 4.44)
-    return sample.top / sample.values > (expected + 1 / rows) / 2
+    return bool(sample.top / sample.values > (expected + 1 / rows) / 2)
 
 
 def _choice(column: SourceColumn, counts: Sequence[tuple[str, int]]) -> Rule:

@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.uses.gate import Gate, GateOutcome, Passage
-from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Said, Text, count, listed, name, phrase, say
 from dbdyno.measurement.metric import BY_NAME

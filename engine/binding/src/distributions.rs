@@ -218,13 +218,16 @@ fn least(low: f64, high: f64, too_small: impl Fn(f64) -> bool) -> f64 {
     f64::from_bits(low)
 }
 
-/// True for degrees of freedom of which a share can be computed.
+/// True for degrees of freedom, or half of them, of which a share can be computed.
 fn is_freedom(freedom: f64) -> bool {
     freedom > 0.0 && freedom.is_finite()
 }
 
 /// Shares of a beta distribution below `x` = 1 - `y`, and above.
 fn beta_shares(a: f64, b: f64, x: f64, y: f64) -> (f64, f64) {
+    if !is_freedom(a) || !is_freedom(b) {
+        return (f64::NAN, f64::NAN); // for x = 0 or 1 cdflib accepts them
+    }
     try_beta_inc(a, b, x, y).unwrap_or((f64::NAN, f64::NAN))
 }
 

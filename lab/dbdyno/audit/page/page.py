@@ -185,7 +185,9 @@ def _respelled(
 
     names = {heading for grid in grids for heading in grid.heading}
     known = {heading for heading in names if is_heading(heading, mapping)}
-    wrong = [[n for n, name in enumerate(grid.heading) if name not in known] for grid in grids]
+    wrong = [
+        [n for n, name in enumerate(grid.heading) if name and name not in known] for grid in grids
+    ]
     places = {place for unknown in wrong for place in unknown[:1]}
     right = {
         rest(grid, place): (grid.heading[place], grid.line)

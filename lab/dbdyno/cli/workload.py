@@ -74,9 +74,10 @@ def try_it(
     settings: options.ServerSettings = None,
     kept_server: options.KeptServer = "",
 ) -> None:
-    """Run each event of a template on a server, ten events at least, and print their statements.
-    dbdyno starts the server, unless REF is the address of a running server, or --server names a
-    started server. The database of a running server must contain no other tables.
+    """Run a template's events on a server and print their statements. Each event runs once, then
+    random ones until ten have run. dbdyno starts the server, unless REF is the address of a running
+    server, or --server names a started server. The database of a running server must contain no
+    other tables.
     """
     if bool(reference) == bool(kept_server):
         raise UsageError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import fields, replace
 
 import pytest
@@ -101,12 +100,14 @@ PROBLEMS = [
 ]
 
 
-def cases() -> Iterator[tuple[dict[str, object], str, Rating, str]]:
-    for rating, rows in ((Rating.NOTE, NOTES), (Rating.PROBLEM, PROBLEMS)):
-        yield from ((changed, subject, rating, remedy) for changed, subject, remedy in rows)
+CASES = [
+    (changed, subject, rating, remedy)
+    for rating, rows in ((Rating.NOTE, NOTES), (Rating.PROBLEM, PROBLEMS))
+    for changed, subject, remedy in rows
+]
 
 
-@pytest.mark.parametrize(("changed", "subject", "rating", "remedy"), cases())
+@pytest.mark.parametrize(("changed", "subject", "rating", "remedy"), CASES)
 def test_each_fact_is_judged_by_itself_and_has_a_remedy(
     changed: dict[str, object], subject: str, rating: Rating, remedy: str
 ) -> None:

@@ -69,7 +69,7 @@ def buckets(samples: Samples, family: str, labels: Labels) -> dict[float, float]
     return dict(sorted(found.items()))
 
 
-def total(samples: Samples, name: str, **labels: str) -> float:
+def total(samples: Samples, name: str, /, **labels: str) -> float:
     """The sum of a metric's samples with these labels."""
     wanted = set(labels.items())
     return sum(value for (named, of), value in samples.items() if named == name and wanted <= of)

@@ -112,6 +112,7 @@ def _built(source: Path, out: Path, target: str) -> Path:
         "CARGO_ZIGBUILD_PYTHON_PATH": str(TOOLS / "python"),
         "CARGO_ZIGBUILD_CACHE_DIR": str(PLACE / "zigbuild"),
         "ZIG_GLOBAL_CACHE_DIR": str(PLACE / "zig"),
+        "TARGET_LIBS": "-lunwind",  # LuaJIT's own program takes what gcc links by itself
     }
     command = [Path(sys.executable).parent / "maturin", "build", "--release", "--locked", "--zig"]
     command += ["--target", target, "--compatibility", GLIBC]

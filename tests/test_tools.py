@@ -157,8 +157,8 @@ def test_a_release_names_every_tool_that_is_missing(
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert release.main(tmp_path / "out") == 1
     told = capsys.readouterr().err.splitlines()[1:]
-    tools = ["vl-convert", "zig", "make", "cc", "git"]
-    tools += [f"Rust's library for {target}" for target in release.TARGETS]
+    tools = ["vl-convert", "zig", "gcc", "aarch64-linux-gnu-gcc", "make", "git"]
+    tools += [f"Rust's library for {target}" for target in release.COMPILERS]
     assert [line.strip().partition(":")[0] for line in told] == tools
 
 

@@ -2,7 +2,7 @@
 
 usage: python tools/release.py FOLDER        as `make release` does
 
-The folder gets a wheel for each machine of `TARGETS`, ``dbdyno-python.cdx.json`` (CycloneDX: every
+The folder gets a wheel for each of `COMPILERS`, ``dbdyno-python.cdx.json`` (CycloneDX: every
 Python package that the wheels ask for, with version and digests; the Rust crates' list is in the
 wheel itself), the manual page ``dbdyno.1`` and ``SHA256SUMS``. zig compiles and links for an old
 glibc, so a wheel runs on Linux with a glibc of 2018 or newer. Each wheel has the program that draws
@@ -33,7 +33,12 @@ TOOLS = ROOT / "target" / "lock" / "bin"
 PLACE = Path(tempfile.gettempdir()) / "dbdyno-build"
 PYTHON_PARTS = "dbdyno-python.cdx.json"
 MANUAL = "dbdyno.1"
-TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
+COMPILERS = {
+    "x86_64-unknown-linux-gnu": ("gcc", "gcc"),
+    "aarch64-unknown-linux-gnu": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+}
+"""gcc of each target and its Debian package. Wheels take its libgcc_s: with zig's unwinder, a
+script that runs out of memory in compiled Lua ends the process."""
 GLIBC = "manylinux_2_28"
 """The platform tag of the oldest glibc on which the wheels run."""
 
@@ -49,7 +54,7 @@ def main(folder: Path) -> int:
     list_python_parts(folder / PYTHON_PARTS)
     subprocess.run([sys.executable, ROOT / "tools" / "man.py", folder / MANUAL], check=True)
     differ = []
-    for target in TARGETS:
+    for target in COMPILERS:
         with tempfile.TemporaryDirectory() as kept:
             wheels = [build(Path(kept) / name, target) for name in ("first", "second")]
             differ += differing(*wheels)
@@ -70,10 +75,10 @@ def missing() -> list[str]:
         lacking.append(f"zig: {TOOLS / 'pip'} install ziglang")
     lacking += [
         f"{tool}: apt-get install {package}"
-        for tool, package in (("make", "make"), ("cc", "gcc libc6-dev"), ("git", "git"))
+        for tool, package in (*COMPILERS.values(), ("make", "make"), ("git", "git"))
         if shutil.which(tool) is None
     ]
-    for target in TARGETS:
+    for target in COMPILERS:
         libraries = _said("rustc", "--print", "target-libdir", "--target", target).decode().strip()
         if not Path(libraries).is_dir():
             lacking.append(f"Rust's library for {target}: rustup target add {target}")
@@ -103,11 +108,18 @@ def _built(source: Path, out: Path, target: str) -> Path:
     program.write_text(html.program(), encoding="utf-8")
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     moved = {source: "dbdyno", cargo: "cargo", PLACE: "build"}
+    compiler, _ = COMPILERS[target]
+    unwinder = _said(compiler, "-print-file-name=libgcc_s.so.1").decode().strip()
     environment = {
         **os.environ,
         "SOURCE_DATE_EPOCH": _said("git", "log", "-1", "--format=%ct").decode().strip(),
         "CARGO_TARGET_DIR": str(PLACE / "target"),
-        "RUSTFLAGS": " ".join(f"--remap-path-prefix={old}={new}" for old, new in moved.items()),
+        "RUSTFLAGS": " ".join(
+            [
+                *(f"--remap-path-prefix={old}={new}" for old, new in moved.items()),
+                f"-Clink-arg={unwinder}",
+            ]
+        ),
         "CFLAGS": " ".join(f"-ffile-prefix-map={old}={new}" for old, new in moved.items()),
         "CARGO_ZIGBUILD_PYTHON_PATH": str(TOOLS / "python"),
         "CARGO_ZIGBUILD_CACHE_DIR": str(PLACE / "zigbuild"),

@@ -11,6 +11,7 @@ from dbdyno.audit.facts import facts_in
 from dbdyno.audit.ledger import Severity
 from dbdyno.audit.printed_commands import printed_commands
 from dbdyno.audit.read import read
+from dbdyno.audit.saved import text_to_save
 
 READ_WRITE = "oltp_read_write"
 
@@ -175,6 +176,79 @@ def test_a_mapping_renames_systems_of_tables(tmp_path: Path) -> None:
     (tmp_path / "names.yaml").write_text("systems: {Postern: Postern 2.1}\n")
     (publication,) = read([tmp_path / "page.md"], tmp_path / "names.yaml")
     assert {table.system for table in publication.tables} == {"Postern 2.1", "Mistral"}
+
+
+RESULTS = """\
+| threads | MySQL tps | MariaDB-pool tps | MariaDB tps |
+| --- | --- | --- | --- |
+| 8 | 120.5 | 130.5 | 125.5 |
+"""
+
+
+def test_versions_and_instance_types_are_facts_that_are_saved(tmp_path: Path) -> None:
+    page, saved = tmp_path / "page.md", tmp_path / "saved.yaml"
+    machines = (
+        "| Part | Instance type |\n| --- | --- |\n| proxy | c5.large |\n| data | `r5d.2xlarge` |\n"
+    )
+    words = "We ran MySQL 8.0.\n\n* MySQL 8.0.30 MySQL Community\n* MariaDB 10.6.8-3, a fork\n\n"
+    page.write_text(f"{words}{machines}\n{RESULTS}")
+    (publication,) = read([page])
+    assert publication.systems == {
+        "MySQL": "8.0.30",
+        "MariaDB-pool": "10.6.8-3",
+        "MariaDB": "10.6.8-3",
+    }
+    assert publication.environment == {
+        "instance_type.proxy": "c5.large",
+        "instance_type.data": "r5d.2xlarge",
+    }
+    assert publication.unread == ()
+    assert publication.places == {
+        "systems.MySQL": f"{page}, line 3",
+        "systems.MariaDB-pool": f"{page}, line 4",
+        "systems.MariaDB": f"{page}, line 4",
+        "environment.instance_type.proxy": f"{page}, line 8",
+        "environment.instance_type.data": f"{page}, line 9",
+    }
+    saved.write_text(text_to_save([publication], [page], saved))
+    (again,) = read([saved])
+    assert (again.systems, again.environment, again.places) == (
+        publication.systems,
+        publication.environment,
+        publication.places,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "version"),
+    [
+        ("MySQL 社区版 5.6(未经优化)", "5.6"),
+        ("开源版本:MySQL v5.6社区版", "5.6"),
+        ("**MySQL**: 8.0.30, 10 GB", "8.0.30"),
+        ("Percona Server for MySQL 8.0.35, compatible with MySQL 8.0.34", None),
+        ("MySQL 5.7 and 8.0", None),
+        ("MySQL 5.7, later MySQL 8.0.30", None),
+        ("<td>MySQL</td><td>12.5</td>", None),
+        ("MySQL 12.5 13.5", None),
+        ("p95: MySQL: 12.5, with MySQL 2.5 times as long, MySQL 30.5 %", None),
+        ("mysql-8.0.30.tar.xz, MySQL Shell 8.0.32, MySQL 1234.5", None),
+    ],
+)
+def test_a_version_stands_directly_behind_the_products_name(
+    words: str, version: str | None
+) -> None:
+    systems = {"MySQL": "MySQL", "开源 MySQL": "first", "MySQL 9": "MySQL 9", "Aurora MySQL": "A"}
+    known = facts_in(words, "page", (), systems).systems
+    assert known == ({"MySQL": version, "first": version} if version else {})
+
+
+def test_a_table_that_is_not_all_of_instance_types_is_named(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    for rows in ("| data | c5.large |\n| data | c5.xlarge |\n", "| a | c5.large |\n| b | 8 GB |\n"):
+        page.write_text(f"| Part | Machine |\n| --- | --- |\n{rows}\n{RESULTS}")
+        (publication,) = read([page])
+        assert publication.environment == {}
+        assert publication.unread == (f"{page}, line 1: Part, Machine",)
 
 
 def test_a_printed_file_of_options_is_none_of_this_machine(tmp_path: Path) -> None:

@@ -319,16 +319,22 @@ def test_publications_are_held_against_each_other() -> None:
     tables = rates(MySQL=rows, A=["600.11", "700.22"])
     first = publication(*tables, title="first", systems={"MySQL": "5.6", "A": "1"})
 
-    def beside(version: str, values: list[str]) -> list[tuple[str, str, str]]:
+    def beside(version: str, values: list[str], **places: str) -> list[tuple[str, str, str]]:
         tables = rates(MySQL=values, B=["611.13", "711.31"])
         systems = {"MySQL": version, "B": "2"}
-        second = publication(*tables, title="second", systems=systems)
-        entries = between([first, second]).entries
+        found = {f"systems.{name}": place for name, place in places.items()}
+        second = publication(*tables, title="second", systems=systems, places=found)
+        ours = first.model_copy(update={"places": found})
+        entries = between([ours, second]).entries
         return [(one.severity.value, one.rule, one.place) for one in entries]
 
     assert beside("5.7", rows) == [("contradiction", "copies", "first; second")]
     assert beside("5.6", rows) == [("note", "copies", "first; second")]
     assert beside("5.6", ["522.37", "508.02"]) == []
+    found = beside("5.7", rows, MySQL="page, line 9")
+    assert found == [("note", "copies", "first; second")], (
+        "versions of the page's words accuse none"
+    )
 
 
 # Design.
@@ -419,6 +425,10 @@ def test_what_is_not_told_is_listed() -> None:
     ((severity, sentence),) = words(publication(one, disclosed={}), "missing")
     assert severity == "unsafe design"
     assert sentence.startswith("the publication does not state: how often each cell was measured; ")
+    both = rates(MySQL=["1.0", "2.0"], A=["1.1", "2.1"])
+    for systems, told in (({"MySQL": "8.0.30"}, 1), ({"MySQL": "8.0.30", "A": "1.2"}, 0)):
+        ((_, sentence),) = words(publication(*both, disclosed={}, systems=systems), "missing")
+        assert sentence.count("the servers' versions") == told
 
 
 @pytest.mark.parametrize(("weak", "told"), [("2", 1), ("1", 0)])

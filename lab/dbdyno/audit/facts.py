@@ -1,7 +1,8 @@
-"""Facts of a page's words around its tables: data, machine, load, settings, each with its line.
+"""Facts of a page around its results: versions, data, machine, load, settings, with their lines.
 
-They stand in sentences, in printed command lines (`printed_commands`), and in blocks of settings as
-my.cnf and TOML have them. A fact with several values on a page is left out.
+They stand in sentences, in printed command lines (`printed_commands`), in blocks of settings as
+my.cnf and TOML have them, and in tables of instance types. A fact with several values on a page is
+left out.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from dbdyno.audit.page.captions import PRODUCTS
+from dbdyno.audit.page.grid import Grid
 from dbdyno.audit.printed_commands import PrintedCommand, printed_commands
 from dbdyno.audit.tables import QUANTILE, Publication, PublishedTable
 
@@ -61,6 +64,33 @@ VARIABLE: Final = re.compile(
 TOOL: Final = re.compile(
     r"\bsysbench\s*(?:version\s*|版本\s*[:：]?\s*)?v?([01]\.\d+(?:\.\d+)?)", re.IGNORECASE
 )
+PRODUCT: Final = re.compile(rf"(?<![A-Za-z])(?:{PRODUCTS})[a-z]*(?:-X\b)?", re.IGNORECASE)
+VERSION: Final = (
+    r"\d{1,2}(?:\.\d{1,4}){1,3}(?:-(?:\d{1,3}|[a-z]{1,10}(?:\.?\d{1,3})?))?"
+    r"(?![A-Za-z0-9_%-]|\.\d)"
+)
+VERSIONS: Final = re.compile(
+    rf"(?P<other>\b(?:for|based on|built on|fork of|compatible with|since|{PRODUCTS}) ?"
+    rf"|(?:基于|兼容) ?)?(?P<product>{PRODUCT.pattern})"
+    r"(?: ?(?:community|enterprise|server|edition|version|社区版|企业版|数据库|版本)){0,3}"
+    r"(?:[*`]{0,3} [*`]{0,3}|[*`]{0,3} ?[:：(（][ *`]{0,3}(?=v|\d+\.\d+\.\d))v?"
+    rf"(?P<versions>{VERSION}(?: ?(?:版本|版)? ?"
+    rf"(?:[,、/&~]|and|or|to|vs\.?|versus|和|与|及|或|对比) ?v?{VERSION}){{0,9}}+)"
+    r"(?! ?(?:\d|%|倍|万|(?:[mµμ]?s|[KMG]i?B?|x|times|seconds|million|tps|qps)(?![A-Za-z])))",
+    re.IGNORECASE,
+)
+"""Versions directly behind a product's name, no numbers of a row or with a unit."""
+INSTANCE: Final = re.compile(
+    r"\b(?:instance|machine|node|VM)\b|configuration|机型|实例|机器|配置|规格", re.IGNORECASE
+)
+CLOUD_TYPE: Final = re.compile(
+    r"(?:(?:db|cache|ecs|rds)\.)?[a-z]{1,5}\d{1,2}[a-z-]{0,8}"
+    r"\.(?:\d{1,2}-?x)?(?:nano|micro|small|medium|x?large|metal)\d{0,3}"
+    r"|[a-z]\d[a-z]?-(?:standard|high(?:mem|cpu)|megamem|ultramem)-\d{1,3}"
+    r"|Standard_[A-Z]\w{1,20}",
+    re.IGNORECASE,
+)
+"""Instance types of clouds: "c5d.xlarge", "ecs.g7.2xlarge", "n2-standard-8", "Standard_D4s_v3"."""
 SECTION: Final = re.compile(r"\[{1,2}([A-Za-z][\w.-]{0,60})\]{1,2}")
 ENTRY: Final = re.compile(r"([A-Za-z][\w.-]{0,80})\s*=\s*(\S.{0,200})")
 FLAG: Final = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
@@ -89,7 +119,9 @@ OF_KIND: Final = {
 
 
 @dataclass(frozen=True)
-class _PageFact:
+class PageFact:
+    """A fact with its line; its name begins with a field of `Publication`: `dataset.tables`."""
+
     name: str
     value: str
     line: int
@@ -118,11 +150,23 @@ def bare(text: str, unseen: frozenset[str] = UNSEEN) -> list[str]:
     return [html.unescape(line) for line in "".join(parts).split("\n")]
 
 
-def facts_in(text: str, source: str) -> Publication:
-    """The facts with a single value, as a publication without tables."""
-    lines = [line.replace(BREAK, " ") for line in bare(text)]
+def facts_in(
+    text: str,
+    source: str,
+    of_tables: Iterable[PageFact] = (),
+    systems: Mapping[str, str] | None = None,
+) -> Publication:
+    """The facts with a single value, as a publication without tables.
+
+    Args:
+        of_tables: facts that its tables have.
+        systems: the names of its systems by their printed labels.
+    """
+    parted = bare(text)
+    lines = [line.replace(BREAK, " ") for line in parted]
     values: dict[str, dict[str, int]] = {}
-    for fact in (*_in_commands(lines), *_in_blocks(lines)):
+    versions = _versions(parted, systems or {})
+    for fact in (*of_tables, *versions, *_in_commands(lines), *_in_blocks(lines)):
         values.setdefault(fact.name, {}).setdefault(fact.value, fact.line)
     exact = {name for name in values if name.startswith("dataset.")}
     for fact in _in_sentences(lines):
@@ -138,6 +182,42 @@ def facts_in(text: str, source: str) -> Publication:
             places[name] = f"{source}, line {line}"
     tool = parts.pop("tool", {}).get("version", "")
     return Publication.model_validate({**parts, "tool": tool, "places": places})
+
+
+def instance_types(grid: Grid) -> list[PageFact]:
+    """The facts of a table with a component and its instance type in each row; else empty."""
+    if len(grid.heading) != 2 or grid.is_hidden or not INSTANCE.search(grid.heading[1]):
+        return []
+    rows = [[text.strip("` ") for text in row] for row in grid.rows]
+    are_types = all(len(row) == 2 and row[0] and CLOUD_TYPE.fullmatch(row[1]) for row in rows)
+    if not are_types or len({row[0] for row in rows}) < len(rows):
+        return []
+    return [
+        PageFact(f"environment.instance_type.{name}", kind, line)
+        for (name, kind), (line, *_) in zip(rows, grid.lines, strict=True)
+    ]
+
+
+def _versions(lines: Sequence[str], systems: Mapping[str, str]) -> Iterator[PageFact]:
+    """Versions behind the product's name of each system whose own name has none.
+
+    "8.0" beside "8.0.30" is the same version. A name with several products has no version, as
+    "Aurora MySQL 8.0" tells that of MySQL.
+    """
+    lines_by_version: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(lines, 1):
+        for match in VERSIONS.finditer(line):
+            if not match["other"]:
+                known = lines_by_version.setdefault(match["product"].lower(), {})
+                for version in re.findall(VERSION, match["versions"], re.IGNORECASE):
+                    known.setdefault(version, number)
+    for label, name in systems.items():
+        products = {match[0].lower() for match in PRODUCT.finditer(label)}
+        if len(products) == 1 and not re.search(r"\d", label):
+            known = lines_by_version.get(products.pop(), {})
+            for version, number in known.items():
+                if not any(re.match(rf"{re.escape(version)}[.-]", other) for other in known):
+                    yield PageFact(f"systems.{name}", version, number)
 
 
 def opposed(load: Mapping[str, str], tables: Sequence[PublishedTable]) -> list[str]:
@@ -161,13 +241,13 @@ def opposed(load: Mapping[str, str], tables: Sequence[PublishedTable]) -> list[s
     ]
 
 
-def _in_commands(lines: Sequence[str]) -> Iterator[_PageFact]:
+def _in_commands(lines: Sequence[str]) -> Iterator[PageFact]:
     for command in printed_commands(lines):
         for name, value in command.options.items():
             part = "dataset" if name in ("tables", "rows_per_table") else "load"
-            yield _PageFact(f"{part}.{name}", _plain(value), command.line)
+            yield PageFact(f"{part}.{name}", _plain(value), command.line)
         for workload in _names(command):
-            yield _PageFact(f"statements.{workload}", str(command.statements), command.line)
+            yield PageFact(f"statements.{workload}", str(command.statements), command.line)
 
 
 def _names(command: PrintedCommand) -> Iterator[str]:
@@ -185,7 +265,7 @@ def _plain(value: str) -> str:
         return value
 
 
-def _in_blocks(lines: Sequence[str]) -> Iterator[_PageFact]:
+def _in_blocks(lines: Sequence[str]) -> Iterator[PageFact]:
     """Entries below a section's name, or in a fence of TOML or the like."""
     section: str | None = None
     is_fenced = False
@@ -202,20 +282,20 @@ def _in_blocks(lines: Sequence[str]) -> Iterator[_PageFact]:
             if not CLIENTS.fullmatch(section):
                 bare_name = not section or SERVERS.fullmatch(section)
                 name = entry[1] if bare_name else f"{section}.{entry[1]}"
-                yield _PageFact(f"settings.{name}", entry[2].strip().strip("'\""), number)
+                yield PageFact(f"settings.{name}", entry[2].strip().strip("'\""), number)
         elif text and not is_fenced and not FLAG.fullmatch(text):
             section = None
 
 
-def _in_sentences(lines: Sequence[str]) -> Iterator[_PageFact]:
+def _in_sentences(lines: Sequence[str]) -> Iterator[PageFact]:
     """Facts in sentences, which may go over several lines."""
     every = ((number, " ".join(line.split())) for number, line in enumerate(lines, 1))
     kept = [(number, line) for number, line in every if line]
     text = "\n".join(line for _, line in kept)  # long white space would take patterns long
     starts = list(accumulate((len(line) + 1 for _, line in kept), initial=0))
 
-    def fact(name: str, value: str, match: re.Match[str]) -> _PageFact:
-        return _PageFact(name, value, kept[bisect_right(starts, match.start()) - 1][0])
+    def fact(name: str, value: str, match: re.Match[str]) -> PageFact:
+        return PageFact(name, value, kept[bisect_right(starts, match.start()) - 1][0])
 
     for name, patterns in SENTENCES.items():
         matches = ([*re.finditer(one, text, re.IGNORECASE)] for one in patterns)

@@ -42,7 +42,7 @@ OWN: Final = re.compile(
 )
 """Beginnings of dbdyno's own files: JSON, an interval log, `--output=csv`, an exported table."""
 BY_NAME: Final = (
-    *("disclosed", "dataset", "environment", "settings"),
+    *("systems", "disclosed", "dataset", "environment", "settings"),
     *("load", "statements", "places"),
 )
 """Fields of a publication with facts by their names."""
@@ -192,7 +192,9 @@ def _page(path: Path, text: str, log: LoggedText, mapping: Mapping, names: Names
         return _log(log, path, text, mapping, names)
     if log.begun:
         raise _without_results([path], [log.begun])
-    page, facts = page_of(text, str(path), mapping), facts_in(text, str(path))
+    page = page_of(text, str(path), mapping)
+    systems = {one.system: mapping.systems.get(one.system, one.system) for one in page.tables}
+    facts = facts_in(text, str(path), page.facts, systems)
     if not page.tables and has_runs:
         return _log(log, path, text, mapping, names)
     has_facts = bool(facts.dataset or facts.environment or facts.settings or page.pictures)

@@ -196,7 +196,8 @@ class Publication(FiniteNoun):
         systems: versions by label, in the order of the source.
         dataset: `tables`, `rows_per_table`, `size_gb` of all or `gb_per_table`.
         environment: machine and network: `memory_gb`, `network_ms` between client and server,
-            `round_trip_ms` of a network that may lie elsewhere, …
+            `round_trip_ms` of a network that may lie elsewhere, `instance_type.` with a component,
+            …
         settings: of the servers, as printed.
         load: of its printed commands: `threads`, `time_s`, `warm_up_s`, `rate_per_s`, `percentile`,
             `distribution`.

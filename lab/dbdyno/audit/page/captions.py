@@ -118,11 +118,11 @@ OPTION: Final = re.compile(r"(?<!\S)--[a-z]|(?<!\S)-[a-z] ?\d", re.IGNORECASE)
 """Of a command line."""
 NAMELESS: Final = (COMPARISON, SENTENCE, OPTION)
 """In captions that name no system."""
-PRODUCT: Final = re.compile(
+PRODUCTS: Final = (
     r"mysql|maria|postgre|percona|tidb|oceanbase|polardb|greatsql|gaussdb|aurora|oracle|yugabyte"
-    r"|cockroach|vitess|\bv?\d+\.\d+",
-    re.IGNORECASE,
+    r"|cockroach|vitess"
 )
+PRODUCT: Final = re.compile(rf"{PRODUCTS}|\bv?\d+\.\d+", re.IGNORECASE)
 SIZES: Final = re.compile(
     r"(?:\d[\d,.]*\s*(?:k|m|million|万|百万|亿)?|\b(?:one|two|four|eight|ten))\s*"
     r"(?:tables?|rows|records|warehouses|minutes?|hours?|seconds?|GB?|张表|行|小时|分钟|秒)"

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
+from dbdyno.audit.facts import PageFact, instance_types
 from dbdyno.audit.page.captions import (
     LABEL_MAX,
     NO_WORDS,
@@ -96,6 +97,7 @@ class Page:
         assumed: headings read as others, load levels and workloads of the text, with their lines.
         refusals: the reasons why tables with results cannot be read.
         pictures: number of pictures.
+        facts: of tables without results.
     """
 
     tables: list[PublishedTable]
@@ -104,6 +106,7 @@ class Page:
     assumed: list[str]
     refusals: list[UsageError]
     pictures: int = 0
+    facts: list[PageFact] = field(default_factory=list)
 
 
 def page_of(text: str, source: str, mapping: Mapping) -> Page:
@@ -134,6 +137,9 @@ def page_of(text: str, source: str, mapping: Mapping) -> Page:
         page.unread.extend(refusal.message[:SHOWN] for refusal in parts.left_out)
         page.unread.extend(text[:SHOWN] for text in parts.not_understood)
         if not parts.tables and not parts.changes:
+            if types := instance_types(grid):
+                page.facts.extend(types)
+                continue
             page.unread.append(f"{source}, line {grid.line}: {', '.join(grid.heading)}"[:SHOWN])
     _into_sections(page, readable)
     _name_workload(page, text, source)

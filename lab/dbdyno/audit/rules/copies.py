@@ -72,8 +72,8 @@ def between(first: Publication, second: Publication) -> Iterator[LedgerEntry]:
     for row in _rows_of(first):
         for other in _rows_of(second):
             system = row[0].system
-            same = other[0].system == system and first.systems.get(system) == (
-                second.systems.get(system)
+            same = other[0].system == system and (
+                _version(first, system) == _version(second, system)
             )
             if same and _is_one_measurement(row[0], other[0]):
                 yield from _printed_twice(row, other)
@@ -89,6 +89,12 @@ def between(first: Publication, second: Publication) -> Iterator[LedgerEntry]:
         for other_system in dict.fromkeys(table.system for table in second.tables):
             if entry := _digits_of(cells, ours % system, theirs % other_system):
                 yield entry
+
+
+def _version(publication: Publication, system: str) -> str:
+    """The version that its author gives; empty for one found in the words of a page."""
+    is_found = f"systems.{system}" in publication.places
+    return "" if is_found else publication.systems.get(system, "")
 
 
 _Row = tuple[PublishedTable, str, tuple[Printed, ...]]

@@ -359,7 +359,9 @@ def _once(publication: Publication) -> Iterator[LedgerEntry]:
 
 def _missing(publication: Publication) -> Iterator[LedgerEntry]:
     disclosed = {name for name, text in publication.disclosed.items() if text}
-    if publication.systems and all(re.search(r"\d", text) for text in publication.systems.values()):
+    labels = {*publication.systems, *(table.system for table in publication.tables)}
+    versions = [publication.systems.get(label, label) for label in labels]
+    if publication.systems and all(re.search(r"\d", text) for text in versions):
         disclosed.add("versions")
     if any(DURABILITY.search(name) for name in publication.settings):
         disclosed.add("durability")

@@ -38,24 +38,26 @@ const NONCENTRAL_T_MAX: f64 = 1e6;
 /// Shares below this add nothing to a sum of shares whose weights sum to 1.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// Shares of Student's t below `t`.
-#[pyfunction]
-fn student_cdf(py: Python<'_>, t: Numbers, freedom: Numbers, out: Numbers) -> PyResult<()> {
-    fill(py, [t, freedom], &out, |[t, freedom]| {
-        let (_, beyond) = student(t, freedom);
-        if t < 0.0 { beyond / 2.0 } else { 1.0 - beyond / 2.0 }
-    })
+/// Functions for Python that take arrays of equal length, and the array to be filled.
+macro_rules! elementwise {
+    ($($(#[$about:meta])* fn $name:ident($($argument:ident),+) $value:block)+) => {$(
+        $(#[$about])*
+        #[pyfunction]
+        fn $name(py: Python<'_>, $($argument: Numbers,)+ out: Numbers) -> PyResult<()> {
+            fill(py, [$($argument),+], &out, |[$($argument),+]| $value)
+        }
+    )+};
 }
 
-/// Student's t with a given share below.
-#[pyfunction]
-fn student_quantile(
-    py: Python<'_>,
-    share: Numbers,
-    freedom: Numbers,
-    out: Numbers,
-) -> PyResult<()> {
-    fill(py, [share, freedom], &out, |[share, freedom]| {
+elementwise! {
+    /// Shares of Student's t below `t`.
+    fn student_cdf(t, freedom) {
+        let (_, beyond) = student(t, freedom);
+        if t < 0.0 { beyond / 2.0 } else { 1.0 - beyond / 2.0 }
+    }
+
+    /// Student's t with a given share below.
+    fn student_quantile(share, freedom) {
         if !(0.0..=1.0).contains(&share) || !is_freedom(freedom) {
             return f64::NAN;
         }
@@ -66,27 +68,16 @@ fn student_quantile(
             if outer < 0.5 { beyond > outer } else { within < inner }
         });
         t.copysign(share - 0.5)
-    })
-}
+    }
 
-/// Degrees of freedom, 0.5 to 100,000, for which |Student's t| exceeds `t` in a given share.
-#[pyfunction]
-fn student_freedom(py: Python<'_>, share: Numbers, t: Numbers, out: Numbers) -> PyResult<()> {
-    let (low, high) = FREEDOM_TRIED;
-    fill(py, [share, t], &out, |[share, t]| {
+    /// Degrees of freedom, 0.5 to 100,000, for which |Student's t| exceeds `t` in a given share.
+    fn student_freedom(share, t) {
+        let (low, high) = FREEDOM_TRIED;
         least(low, high, |freedom| student(t, freedom).1 > share)
-    })
-}
+    }
 
-/// χ² with a given share below.
-#[pyfunction]
-fn chi_square_quantile(
-    py: Python<'_>,
-    share: Numbers,
-    freedom: Numbers,
-    out: Numbers,
-) -> PyResult<()> {
-    fill(py, [share, freedom], &out, |[share, freedom]| {
+    /// χ² with a given share below.
+    fn chi_square_quantile(share, freedom) {
         if !(0.0..=1.0).contains(&share) || !is_freedom(freedom) {
             return f64::NAN;
         }
@@ -95,77 +86,47 @@ fn chi_square_quantile(
             let (below, above) = shares.unwrap_or((f64::NAN, f64::NAN));
             if share < 0.5 { below < share } else { above > 1.0 - share }
         })
-    })
-}
+    }
 
-/// Shares of F, with degrees of freedom `between` and `within`, above `ratio`.
-#[pyfunction]
-fn f_tail(
-    py: Python<'_>,
-    ratio: Numbers,
-    between: Numbers,
-    within: Numbers,
-    out: Numbers,
-) -> PyResult<()> {
-    fill(py, [ratio, between, within], &out, |[ratio, between, within]| {
+    /// Shares of F, with degrees of freedom `between` and `within`, above `ratio`.
+    fn f_tail(ratio, between, within) {
         let scaled = between * ratio.clamp(0.0, F_MAX);
         let whole = within + scaled;
         beta_shares(within / 2.0, between / 2.0, within / whole, scaled / whole).0
-    })
-}
+    }
 
-/// Shares of the standard normal distribution below `value`.
-#[pyfunction]
-fn normal_cdf(py: Python<'_>, value: Numbers, out: Numbers) -> PyResult<()> {
-    fill(py, [value], &out, |[value]| normal(value))
-}
+    /// Shares of the standard normal distribution below `value`.
+    fn normal_cdf(value) {
+        normal(value)
+    }
 
-/// Shares of the noncentral t below `t`, from 0 to a million; `shift` is the noncentrality, from 0.
-#[pyfunction]
-fn noncentral_t_cdf(
-    py: Python<'_>,
-    t: Numbers,
-    freedom: Numbers,
-    shift: Numbers,
-    out: Numbers,
-) -> PyResult<()> {
-    fill(py, [t, freedom, shift], &out, |[t, freedom, shift]| noncentral_t(t, freedom, shift))
-}
+    /// Shares of the noncentral t below `t`, from 0 to a million; `shift` is the noncentrality,
+    /// from 0.
+    fn noncentral_t_cdf(t, freedom, shift) {
+        noncentral_t(t, freedom, shift)
+    }
 
-/// The noncentrality, 0 or more, for which a given share of the noncentral t lies below `t`.
-#[pyfunction]
-fn noncentral_t_shift(
-    py: Python<'_>,
-    share: Numbers,
-    t: Numbers,
-    freedom: Numbers,
-    out: Numbers,
-) -> PyResult<()> {
-    fill(py, [share, t, freedom], &out, |[share, t, freedom]| {
+    /// The noncentrality, 0 or more, for which a given share of the noncentral t lies below `t`.
+    fn noncentral_t_shift(share, t, freedom) {
         if !(0.0..=NONCENTRAL_T_MAX).contains(&t) {
             return f64::NAN;
         }
         // With the greatest shift tried, a share of 1e-20 or less lies below t.
         least(0.0, 10.0 * t + 100.0, |shift| noncentral_t(t, freedom, shift) > share)
-    })
-}
+    }
 
-/// ln B(a, b).
-#[pyfunction]
-fn log_beta(py: Python<'_>, a: Numbers, b: Numbers, out: Numbers) -> PyResult<()> {
-    fill(py, [a, b], &out, |[a, b]| beta_log(a, b))
-}
+    /// ln B(a, b).
+    fn log_beta(a, b) {
+        beta_log(a, b)
+    }
 
-/// ψ, the derivative of ln Γ.
-#[pyfunction]
-fn digamma(py: Python<'_>, value: Numbers, out: Numbers) -> PyResult<()> {
-    fill(py, [value], &out, |[value]| try_psi(value).unwrap_or(f64::NAN))
-}
+    /// ψ, the derivative of ln Γ.
+    fn digamma(value) {
+        try_psi(value).unwrap_or(f64::NAN)
+    }
 
-/// ψ′, the second derivative of ln Γ, of numbers above 0.
-#[pyfunction]
-fn trigamma(py: Python<'_>, value: Numbers, out: Numbers) -> PyResult<()> {
-    fill(py, [value], &out, |[value]| {
+    /// ψ′, the second derivative of ln Γ, of numbers above 0.
+    fn trigamma(value) {
         if value <= 0.0 {
             return f64::NAN;
         }
@@ -179,7 +140,7 @@ fn trigamma(py: Python<'_>, value: Numbers, out: Numbers) -> PyResult<()> {
         let bernoulli = [5.0 / 66.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 1.0 / 6.0, 1.0];
         let series = bernoulli.iter().fold(0.0, |inner, number| inner * square + number);
         sum + square / 2.0 + series / z
-    })
+    }
 }
 
 /// Fills `out` with the values of `function` at each place of the arguments, which are as long.

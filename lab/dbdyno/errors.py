@@ -179,6 +179,12 @@ def not_installed(subject: str, extra: str, found: object) -> UsageError:
     )
 
 
+def did_you_mean(typed: str, names: Collection[str]) -> str:
+    """``; did you mean …?`` with the name most like the typed one; empty if no name is like it."""
+    near = most_alike(typed, names)
+    return f"; did you mean {near}?" if near else ""
+
+
 def most_alike(typed: str, names: Collection[str]) -> str:
     """The name most like the typed one, for "did you mean"; empty if no name is like it.
 

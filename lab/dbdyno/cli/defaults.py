@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from dbdyno.errors import PlanError, PlanMistake, UsageError, most_alike
+from dbdyno.errors import PlanError, PlanMistake, UsageError, did_you_mean
 
 FILES: Final = ("dbdyno.toml", "~/.config/dbdyno/dbdyno.toml")
 """Places of the file; the first that exists is read."""
@@ -46,6 +46,7 @@ def _word(text: str) -> tuple[str, str]:
     return word, value
 
 
+@cache
 def keys() -> dict[str, tuple[str, ...]]:
     """Every key of the file, such as `compare.time`, split into commands and option.
 
@@ -154,8 +155,7 @@ def _why(key: str) -> str:
     path = " ".join(["dbdyno", *table.split(".")])
     if f"--{option.replace('_', '-')}" in commands().get(path, ()):
         return "cannot be set in this file: give it on the command line"
-    near = most_alike(key, keys())
-    return "is no default of a command" + (f"; did you mean {near}?" if near else "")
+    return f"is no default of a command{did_you_mean(key, keys())}"
 
 
 def _line(text: str, key: str) -> int | None:

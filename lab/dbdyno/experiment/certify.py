@@ -246,7 +246,7 @@ def _tried(measure: Callable[..., list[Found]], *arguments: object) -> tuple[lis
 
 def _saturated(window_s: float) -> list[KnownAnswer]:
     server = _engine.Reference("fixed", 0.01, workers=4)
-    record = _record(_login(server), connections=8, window_s=window_s, **_warmed(window_s))
+    record = _record(login_at(server), connections=8, window_s=window_s, **_warmed(window_s))
     measured = measured_of(record)
     seconds = measured[-1].end_s - measured[0].start_s
     seen = sum(one.events for one in measured) / seconds
@@ -256,21 +256,21 @@ def _saturated(window_s: float) -> list[KnownAnswer]:
 
 def _exponential(window_s: float) -> list[KnownAnswer]:
     server = _engine.Reference("exponential", 0.01)
-    record = _record(_login(server), connections=8, window_s=window_s)
+    record = _record(login_at(server), connections=8, window_s=window_s)
     return _latencies("exponential", record, server)
 
 
 def _at_rate(window_s: float) -> list[KnownAnswer]:
     at_rate = {"connections": ROOM, "window_s": window_s}
     server = _engine.Reference("exponential", 0.01, workers=4)
-    record = _record(_login(server), rate_per_s=250, arrival="poisson", **at_rate)
+    record = _record(login_at(server), rate_per_s=250, arrival="poisson", **at_rate)
     return _latencies("rate", record, server)
 
 
 def _standing_still(window_s: float) -> list[KnownAnswer]:
     at_rate = {"connections": ROOM, "window_s": window_s}
     server = _engine.Reference("fixed", 0.002, stall_s=(window_s / 3, 0.5))
-    record = _record(_login(server), rate_per_s=200, **at_rate)
+    record = _record(login_at(server), rate_per_s=200, **at_rate)
     return _latencies("stall", record, server)
 
 
@@ -278,7 +278,8 @@ ASKED: Final = (_saturated, _exponential, _at_rate, _standing_still)
 """Functions for `QUESTIONS`, in their order and with their names."""
 
 
-def _login(server: _engine.Reference) -> dict[str, Any]:
+def login_at(server: _engine.Reference) -> dict[str, Any]:
+    """Endpoint and login of a reference server, for a load's spec."""
     user, password, database = server.login
     place = {"host": LOOPBACK, "port": server.port}
     return {"endpoint": place, "user": user, "password": password, "database": database}

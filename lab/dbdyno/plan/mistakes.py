@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dbdyno import shipped
-from dbdyno.errors import PlanMistake, UsageError, most_alike
+from dbdyno.errors import PlanMistake, UsageError, did_you_mean, most_alike
 from dbdyno.plan.document import SCALES, Document, Path, place
 from dbdyno.plan.fleet import ROLE_PATTERN
 from dbdyno.plan.plan import CODE_PATTERN, NOT_COMPARED, Plan
@@ -160,10 +160,8 @@ def workload_message(name: str) -> str | None:
 
 def nearest(name: str, names: Collection[str]) -> str:
     """``; did you mean …?`` with the nearest name, or a list of all names if no name is near."""
-    near = most_alike(name, names)
-    if near:
-        return f"; did you mean {near}?"
-    return f"; there are {', '.join(sorted(names))}" if names else "; there are none"
+    listed = f"; there are {', '.join(sorted(names))}" if names else "; there are none"
+    return did_you_mean(name, names) or listed
 
 
 def file_meant(path: FilePath, pattern: str, otherwise: str, kind: str) -> str:
@@ -223,8 +221,7 @@ def value_meant(details: ErrorDetails) -> str:
     if details["type"] != "literal_error":
         return ""
     values = re.findall(r"'([^']*)'", str(details["ctx"]["expected"]))
-    near = most_alike(str(details["input"]), values)
-    return f"; did you mean {near}?" if near else ""
+    return did_you_mean(str(details["input"]), values)
 
 
 def _keys_beside(path: Path, whole: type[BaseModel]) -> Collection[str]:

@@ -258,11 +258,8 @@ class MysqlCatalog:
             f" FROM information_schema.statistics WHERE table_schema = '{self._schema}'"
             " ORDER BY table_name, index_name, seq_in_index"
         )
-        parts: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-        for row in rows_of(self._server, sql, 6):
-            parts.setdefault((row[0], row[1]), []).append(row)
         indexes: dict[str, list[SourceIndex]] = {}
-        for (table, name), rows in parts.items():
+        for (table, name), rows in _by_index(rows_of(self._server, sql, 6)):
             kind = rows[0][5]
             trouble = "" if kind in ("BTREE", "HASH") else f"it is of the type {kind}"
             trouble = trouble if all(row[3] for row in rows) else "it is over an expression"
@@ -403,6 +400,16 @@ class MysqlCatalog:
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
 
+def _by_index(
+    rows: Iterable[tuple[str, ...]],
+) -> Iterable[tuple[tuple[str, str], list[tuple[str, ...]]]]:
+    """Table and name of each index, with the rows of its columns."""
+    parts: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for row in rows:
+        parts.setdefault((row[0], row[1]), []).append(row)
+    return parts.items()
+
+
 def _parents(rows: Iterable[tuple[str, ...]]) -> dict[str, dict[str, tuple[str, str]]]:
     """Foreign keys by table and column."""
     parents: dict[str, dict[str, tuple[str, str]]] = {}
@@ -505,11 +512,8 @@ class PostgresCatalog(MysqlCatalog):
             f" WHERE {_TABLES} AND k.place <= x.indnkeyatts"
             " ORDER BY c.relname, i.relname, k.place"
         )
-        parts: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-        for row in rows_of(self._server, sql, 7):
-            parts.setdefault((row[0], row[1]), []).append(row)
         indexes: dict[str, list[SourceIndex]] = {}
-        for (table, _name), rows in parts.items():
+        for (table, _name), rows in _by_index(rows_of(self._server, sql, 7)):
             is_primary, is_unique, _, method, is_partial = rows[0][2:7]
             trouble = "" if method in ("btree", "hash") else f"it is of the type {method}"
             trouble = "it is over some of the rows" if is_partial == "1" else trouble

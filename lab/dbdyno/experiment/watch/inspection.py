@@ -18,6 +18,7 @@ import psutil
 
 from dbdyno import _engine
 from dbdyno.errors import ServerError
+from dbdyno.experiment.certify import login_at
 from dbdyno.experiment.data.disk import nearest
 from dbdyno.experiment.watch import environment, host
 from dbdyno.experiment.watch.environment import ROOT, UNKNOWN
@@ -25,7 +26,7 @@ from dbdyno.experiment.watch.neighbours import busiest
 from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.experiment.watch.proc import text_of
 from dbdyno.measurement.disturbance import host_cpu
-from dbdyno.servers.process import LOOPBACK, server_user
+from dbdyno.servers.process import server_user
 from dbdyno.servers.programs import provision
 from dbdyno.servers.programs.catalog import CATALOG, LIBRARIES, Library
 from dbdyno.servers.programs.sources import Tool
@@ -132,12 +133,8 @@ def _reactor() -> str:
     """The engine's reactor here, from the record of a query on a server of its own."""
     try:
         server = _engine.Reference("fixed", 0.001)
-        user, password, database = server.login
         spec = {
-            "endpoint": {"host": LOOPBACK, "port": server.port},
-            "user": user,
-            "password": password,
-            "database": database,
+            **login_at(server),
             "connections": 1,
             "window_s": 1.0,
             "events": 1,

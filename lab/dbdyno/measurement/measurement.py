@@ -23,8 +23,10 @@ from dbdyno.measurement.parts import (
     Noun,
     Phase,
     ProcessWork,
+    StackProfile,
     StatusSeries,
     Step,
+    ThreadWork,
     TrialEvidence,
     WatchSample,
 )
@@ -167,6 +169,8 @@ class ServerFacts(Noun):
         balanced: addresses of an endpoint that lead to several servers, whose counters are unknown.
         process: its reads, writes and context switches in the window; None if not read.
         replication: counters of primary and replicas over the window, by names of `replication`.
+        threads: work of its threads by group, such as `connection`; threads without a name of their
+            own are `unnamed`. Empty if not read.
     """
 
     version: str
@@ -181,6 +185,7 @@ class ServerFacts(Noun):
     waiting: dict[str, int] = {}
     allocator: str = ""
     balanced: tuple[str, ...] = ()
+    threads: dict[str, ThreadWork] = {}
 
 
 class Measurement(Noun):
@@ -204,6 +209,7 @@ class Measurement(Noun):
         reported: metrics printed by another tool, which count in place of the intervals'.
         machine: name of the fleet's machine that ran it; empty for the machine of the command.
         lost: True if it failed because a machine was lost; then its load is measured again.
+        profile: the server's sampled stacks; None unless the plan asks for them.
     """
 
     trial: Trial
@@ -226,6 +232,7 @@ class Measurement(Noun):
     reported: dict[str, float] = {}
     machine: str = ""
     lost: bool = False
+    profile: StackProfile | None = None
 
     @property
     def started_s(self) -> float | None:

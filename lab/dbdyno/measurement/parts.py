@@ -261,6 +261,39 @@ class ProcessWork(Noun):
         return self.switches_voluntary + self.switches_involuntary
 
 
+class ThreadWork(Noun):
+    """CPU and queueing of a group of the server's threads in the measured window, in seconds.
+
+    Attributes:
+        user_s, system_s: CPU in user mode and in the kernel.
+        queued_s: ready to run while others had the CPUs; None where the kernel does not count it.
+    """
+
+    user_s: float
+    system_s: float
+    queued_s: float | None = None
+
+
+class StackProfile(Noun):
+    """Stacks of the server's threads, sampled in the measured window of a trial.
+
+    Attributes:
+        sampler: `perf` samples threads on a CPU, `gdb` all threads at moments.
+        period_us: CPU time (`perf`) or time (`gdb`) for which a sample stands.
+        window_s: length of the sampled part of the window; events: transactions within it.
+        sampler_cpu_s: CPU seconds of the sampler itself.
+        stacks: number of samples of each stack, folded: group of threads, then functions from the
+            outermost to the innermost, joined by semicolons.
+    """
+
+    sampler: Literal["perf", "gdb"]
+    period_us: float
+    window_s: float
+    events: float
+    sampler_cpu_s: float
+    stacks: dict[str, int]
+
+
 class StatusSeries(Noun):
     """The server's own counters, read once a second on an extra connection.
 

@@ -248,6 +248,8 @@ class ProcedurePlan(FiniteNoun):
             timeouts and write conflicts: MySQL's numbers, PostgreSQL's SQLSTATEs.
         pin: CPU cores of the generator, by number; local servers get the others. Empty, the
             default, for no pinning.
+        sample_stacks: sample the stacks of local servers during every trial, which costs them some
+            throughput; `dbdyno explain` sets it. False by default.
     """
 
     restart: Literal["block", "cell"] = "block"
@@ -258,6 +260,7 @@ class ProcedurePlan(FiniteNoun):
     prepared_statements: bool = True
     retry_errors: Annotated[tuple[ErrorCode, ...], LISTED] = ()
     pin: tuple[Annotated[int, Field(ge=0, le=CORE_MAX)], ...] = ()
+    sample_stacks: bool = False
 
 
 class Plan(FiniteNoun):

@@ -52,7 +52,7 @@ test: requirements-of-tests ## set-up, then every test; a failure hides no later
 	@$(PY) tools/stages.py cargo quick live alone
 
 nightly: requirements-of-tests packages-of-tests setup ## long seeds, certificate and benchmarks, which make test leaves out
-	@cargo build --release --quiet --locked --package dbdyno-core --examples # no test waits for it
+	@cargo build --release --quiet --locked --workspace --examples # no test waits for it
 	@DBDYNO_SEEDS=10000 DBDYNO_RUN_SEEDS=1000 $(PY) tools/stages.py cargo quick nightly
 
 quick: requirements-of-tests packages-of-tests ## every test that needs no server

@@ -152,12 +152,12 @@ def queries_in(text: str) -> int:
 
 
 @cache
-def example(name: str) -> str:
-    """An example of the engine's crate, in release mode; cargo builds only what has changed."""
-    build = ["cargo", "build", "--release", "--quiet", "--locked", "--package", "dbdyno-core"]
+def example(name: str, profile: str = "release") -> str:
+    """An example of the engine's crate; cargo builds only what has changed."""
+    build = ["cargo", "build", "--profile", profile, "--quiet", "--locked", "--workspace"]
     subprocess.run([*build, "--example", name], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
-    return str(ROOT / target / "release" / "examples" / name)
+    return str(ROOT / target / profile / "examples" / name)
 
 
 @contextmanager

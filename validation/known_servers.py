@@ -32,9 +32,9 @@ from validation.outcomes import Outcome, Outcomes
 from dbdyno import _engine
 from dbdyno.cli.progress import Countdown, Several
 from dbdyno.experiment import runner
-from dbdyno.experiment.context import Makers
+from dbdyno.experiment.context import Makers, OpenInstance
 from dbdyno.experiment.schedule.order import trials_of
-from dbdyno.judge.judgement import judge
+from dbdyno.judge.judgement import Judgement, judge
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.certificate import CertificateFacts
 from dbdyno.plan.load import LoadPlan
@@ -152,6 +152,26 @@ def plan_of(seed: int, blocks: int, window_s: float) -> Plan:
     )
 
 
+def makers_of(open_instance: OpenInstance) -> Makers:
+    """Makers of servers without a product, for which the generator has no ceiling."""
+    return Makers(
+        open_instance=open_instance,
+        ceiling=lambda plan, trial, driver: None,
+        certificate=CertificateFacts,
+    )
+
+
+def judged(plan: Plan, makers: Makers) -> Judgement:
+    """Runs a plan in a workspace that goes with it, and judges what was measured."""
+    with tempfile.TemporaryDirectory(prefix="dbdyno-known-") as name:
+        folder, trials = Path(name), len(trials_of(plan, ""))
+        folder.chmod(0o755)  # real servers may run as another user
+        with Store.open(folder) as store:
+            run = store.create_run(plan, "validation", {}, trials)
+            runner.run(store, run, folder, Several((), Countdown(trials, 0, 0.0)), makers)
+            return judge(store.measurements(run.run_id), plan)
+
+
 def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outcome:
     """Runs one experiment from its plan to its verdict."""
     chance = random.Random(seed)
@@ -159,19 +179,7 @@ def experiment(seed: int, planted: float, blocks: int, window_s: float) -> Outco
     def open_instance(spec: ServerSpec, folder: Path, report: Callable[[str], None]) -> Instance:
         return KnownInstance(spec, folder, chance, planted if spec.label == SECOND else 0.0)
 
-    makers = Makers(
-        open_instance=open_instance,
-        ceiling=lambda plan, trial, driver: None,
-        certificate=CertificateFacts,
-    )
-    plan = plan_of(seed, blocks, window_s)
-    with (
-        tempfile.TemporaryDirectory(prefix="dbdyno-known-") as name,
-        Store.open(Path(name)) as store,
-    ):
-        run = store.create_run(plan, "validation.known_servers", {}, len(trials_of(plan, "")))
-        runner.run(store, run, Path(name), Several((), Countdown(2 * blocks, 0, 0.0)), makers)
-        (verdict,) = judge(store.measurements(run.run_id), plan).verdicts
+    (verdict,) = judged(plan_of(seed, blocks, window_s), makers_of(open_instance)).verdicts
     found = verdict.estimate
     return {
         "seed": seed,

@@ -1,7 +1,7 @@
 """Do the verdicts keep their promises? Thousands of experiments with known truth, judged.
 
 What decides here is what decides about real servers: the judge's own functions are handed numbers
-that `validation.noise` and `validation.grid_noise` drew, and what they say is held against the
+that `validation.noise` and `claims.grid_noise` drew, and what they say is held against the
 truth. A row of the first table is a case of a claim with its target; a row of the second a grid of
 cells with the noise that is worst for it. A row is missed if the target lies more than two standard
 errors away from what was seen; then the exit status is 1. The page for users has a row for each

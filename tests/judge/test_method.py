@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from validation.claims import levels as of_levels
 from validation.claims import verdict
 from validation.claims.claim import Claim, Seen, mean_of, share_of
+from validation.claims.grid_noise import NOISES, GridNoise
 from validation.claims.levels import (
     ALL,
     ALONE,
@@ -30,7 +31,6 @@ from validation.claims.levels import (
     WORKLOADS,
     Row,
 )
-from validation.grid_noise import NOISES, GridNoise
 from validation.method_validation import CASES, CLAIMS, PAGE, worst_cases
 from validation.noise import KINDS, levels, log_ratios, restarts, seconds
 

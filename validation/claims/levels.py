@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from validation.claims.claim import SLACK, Claim, Limits, Seen, mean_of, share_of
+from validation.claims.grid_noise import NOISES, Grid, GridNoise
 from validation.claims.verdict import MARGIN
-from validation.grid_noise import NOISES, Grid, GridNoise
 from validation.noise import Numbers
 
 from dbdyno.judge.beside.grid import sample_of

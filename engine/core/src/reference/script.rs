@@ -37,6 +37,8 @@ pub struct Script {
     pub malformed: Option<Malformed>,
     /// Handling of files from clients; `None` treats LOAD DATA like any statement.
     pub files: Option<Files>,
+    /// Work of the session for each statement, before the answer.
+    pub work: Option<fn()>,
     /// True to keep received statements.
     pub log_statements: bool,
 }
@@ -66,6 +68,7 @@ impl Default for Script {
             drip: None,
             malformed: None,
             files: None,
+            work: None,
             log_statements: false,
         }
     }

@@ -141,6 +141,9 @@ impl Session<'_> {
         }
         let due = shared.workers.due(arrived);
         thread::sleep(due.saturating_duration_since(Instant::now()));
+        if let Some(work) = shared.script.work {
+            work();
+        }
         match self.refusal(text) {
             Some(error) => error.write(&mut self.answers.out, &mut 1),
             None if text.starts_with("LOAD DATA LOCAL") && shared.script.files.is_some() => {

@@ -49,8 +49,8 @@ def test_a_section_has_an_address_and_a_story_knows_its_figures() -> None:
 ZH = Language.ZH
 TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 NAMES = re.compile(
-    r"dbdyno (?:report|replay|bundle|compare) \S+|durability double-1|after sync|server gone"
-    r"|the server went away|mode of mysql|GreatSQL and MySQL"
+    r"dbdyno (?:report|replay|bundle|compare|explain) \S+|durability double-1|after sync"
+    r"|server gone|the server went away|mode of mysql|GreatSQL and MySQL"
 )
 """Commands, values of settings, and what a server or the store said."""
 SECTIONS_MIN, FIGURES_MIN, CHECKS_MIN = 9, 13, 7

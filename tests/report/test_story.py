@@ -10,6 +10,7 @@ HEADINGS = (
     "At a glance",
     "Findings",
     "Verdicts in detail",
+    "Why",
     "Numbers of every load level",
     "From second to second, from trial to trial",
     "Costs and machine",
@@ -29,7 +30,7 @@ def inner(made: Run) -> set[str]:
 def test_the_conclusion_comes_first_and_the_way_to_repeat_it_last(made: Run) -> None:
     story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     assert tuple(section.heading for section in story.sections) == HEADINGS
-    assert [section.folded for section in story.sections] == [False] + [True] * 8
+    assert [section.folded for section in story.sections] == [False] + [True] * 9
     assert story.title == "made"
     assert "20261121-060000-made" in story.byline
     assert len(story.figures) == 9

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
 from dbdyno.judge.beside.accounting import Accounting, accountings, cpu_taken
+from dbdyno.judge.beside.causes import Causes
 from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
 from dbdyno.judge.beside.curve import Curve, curves
 from dbdyno.judge.beside.grid import GridSummary, MachineRatio, machine_ratios
@@ -81,6 +82,7 @@ class Judgement(Noun):
             to find a latency limit.
         slo: the highest sustained rate within the plan's latency limit.
         accountings: each difference split into CPU per transaction and CPU used.
+        causes: where the time of a transaction goes, and counters that differ, in each cell.
         summaries: all cells of a comparison together, then each workload in each setting.
         curves: the ratio along the load levels of each workload, where it is smooth.
         crossovers: load levels at which a system is better, and worse, where its curve crosses
@@ -102,6 +104,7 @@ class Judgement(Noun):
     verdicts: tuple[Verdict, ...]
     slo: tuple[RateSearch, ...] = ()
     accountings: tuple[Accounting, ...] = ()
+    causes: tuple[Causes, ...] = ()
     summaries: tuple[GridSummary, ...] = ()
     curves: tuple[Curve, ...] = ()
     crossovers: tuple[Crossover, ...] = ()

@@ -31,6 +31,7 @@ from dbdyno.report.sections import (
     settings,
     shape,
     tables,
+    why,
 )
 from dbdyno.report.sections.conclusion import conclusion
 from dbdyno.report.sections.published import published
@@ -92,6 +93,7 @@ def story_of(
             results.verdicts(judgement),
             cells.grid(judgement),
         ),
+        folded(why.why(plan, measurements, judgement)),
         group(say("Numbers of every load level"), *numbers),
         group(say("From second to second, from trial to trial"), *course),
         group(say("Costs and machine"), *work),

@@ -8,8 +8,16 @@ Counters of the server are ranked by how much of the difference they can explain
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import Noun
+
+EXPLAINS_MIN: Final = 0.05
+"""Least share of a difference that a counter must explain to be named as its cause."""
+EFFECT_MIN: Final = 0.005
+"""A smaller change of throughput by a factor counts as no change."""
 
 
 class Factor(Noun):
@@ -88,3 +96,14 @@ class Causes(Noun):
     threads: tuple[Part, ...]
     changes: tuple[Change, ...]
     examined: int
+
+    @property
+    def first(self) -> Change | Factor | None:
+        """The likeliest cause: a counter that explains enough, else the factor furthest from 1."""
+        for change in self.changes:
+            if (change.explains or 0.0) >= EXPLAINS_MIN:
+                return change
+        largest = max(self.factors, key=lambda one: abs(math.log(one.ratio)), default=None)
+        if largest is None or abs(math.log(largest.ratio)) < EFFECT_MIN:
+            return None
+        return largest

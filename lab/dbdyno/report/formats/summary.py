@@ -28,6 +28,7 @@ from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
 from dbdyno.report.sections.conclusion import IMPORTED, headlines, tallies
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell import verdicts as words_of
+from dbdyno.report.tell.causes import likeliest
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, fitting, term
@@ -65,6 +66,7 @@ class Summary(Result):
         answers = [
             *(_of_few(plan, judgement) if few else tallies(plan, judgement)),
             *numbers.sentences(judgement),
+            *likeliest(judgement),
         ]
         yield from (*answers, name("")) if answers else ()
         if judgement.values:
@@ -84,7 +86,8 @@ class Summary(Result):
         yield Paragraph(_head(title_of(self.plan), self.facts, self.judgement.known))
         several = len(self.judgement.verdicts) > 1
         compared = tallies(self.plan, self.judgement) if several else []
-        yield Items((*compared, *numbers.sentences(self.judgement)))
+        limits = numbers.sentences(self.judgement)
+        yield Items((*compared, *limits, *likeliest(self.judgement)))
         yield from _tables(self.plan, self.judgement)
         yield Items((*doubts(self.judgement), *_counts(self.judgement)))
 
@@ -120,7 +123,7 @@ def _cell(cell: Cell, judgement: Judgement, shared: Sequence[Text]) -> Iterator[
         if verdict.cell == cell:
             text = sentence(verdict)
             yield say("{cell}: {text}", cell=cell_title(cell), text=text)
-            parts = judgement.accounting(verdict)
+            parts = None if judgement.causes else judgement.accounting(verdict)
             if parts is not None and verdict.word in (Word.BETTER, Word.WORSE):
                 yield from (say("  ({reason})", reason=t) for t in (accounting(parts),) if t)
             said = [f"{text}; {few_blocks(verdict.blocks)}", *shared]

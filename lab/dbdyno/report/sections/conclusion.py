@@ -25,6 +25,7 @@ from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, share
 from dbdyno.report.rows import Attempt, State, workload_name
+from dbdyno.report.tell.causes import likeliest
 from dbdyno.report.tell.findings import check_name, together
 from dbdyno.report.tell.headline import COUNTED, headline
 from dbdyno.report.tell.levels import Levels, level_sentence, levels_of
@@ -87,8 +88,9 @@ def _verdicts(plan: Plan, judgement: Judgement, attempts: Sequence[Attempt]) -> 
     if len(verdicts) == 1 and not limits:
         (only,) = verdicts
         text = say("{cell}: {told}.", cell=cell_title(only.cell), told=sentence(only))
-        return [*headline([only]), text, meaning(only), *accounted(judgement, only)]
-    return [*limits, *tallies(plan, judgement)]
+        why = likeliest(judgement, 1) or accounted(judgement, only)
+        return [*headline([only]), text, meaning(only), *why]
+    return [*limits, *tallies(plan, judgement), *likeliest(judgement, 1)]
 
 
 def tallies(plan: Plan, judgement: Judgement) -> list[Text]:

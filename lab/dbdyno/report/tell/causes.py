@@ -1,0 +1,159 @@
+"""The likeliest cause of a difference in a line.
+
+    mysql:8.0.15 syncs files 96 times as often per transaction (0.960 against 0.0100 syncs); this
+    can explain the whole difference
+
+The subject is the system with more of it, whichever of the two is slower.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from dbdyno.judge.beside.causes import Causes, Change, Factor
+from dbdyno.judge.judgement import Judgement
+from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.language.words import Said, count, name, phrase, say
+from dbdyno.measurement.cost import COSTS
+from dbdyno.report.numbers import number
+from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit
+
+LINES_MAX: Final = 3
+"""Most causes told on stdout; the report's section "Why" has them all."""
+WHOLE_FROM: Final = 0.995
+"""From this share on a counter can explain the whole difference."""
+COST: Final = {cost.name: cost for cost in COSTS}
+
+MORE: Final[Mapping[str, str]] = {
+    "server_cpu_us": phrase("{system} uses {times} times the CPU per transaction"),
+    "rows_read": phrase("{system} reads {times} times the rows per transaction"),
+    "rows_changed": phrase("{system} changes {times} times the rows per transaction"),
+    "read_kb": phrase("{system} reads {times} times the data per transaction"),
+    "written_kb": phrase("{system} writes {times} times the data per transaction"),
+    "log_kb": phrase("{system} writes {times} times the log per transaction"),
+    "storage_read_kb": phrase("{system} reads {times} times the data from storage per transaction"),
+    "storage_written_kb": phrase(
+        "{system} hands {times} times the data to the kernel per transaction"
+    ),
+    "syncs": phrase("{system} syncs files {times} times as often per transaction"),
+    "disk_flushes": phrase("{system} flushes disks {times} times as often per transaction"),
+    "switches": phrase("{system} switches threads {times} times as often per transaction"),
+    "replies_kb": phrase("{system} sends {times} times the data to the client per transaction"),
+}
+"""A cost by which the named system exceeds the other."""
+COUNTS_MORE: Final = phrase("{system} counts {times} times the {counter} per transaction")
+ALONE: Final = phrase("{system} alone has {counter}")
+WAITS: Final = phrase("{system} waits longer per transaction for locks, disks or the network")
+LOST_CPU: Final = phrase("{system} lost CPU to other processes")
+WHOLE: Final = phrase("{cause}; this can explain the whole difference")
+PART: Final = phrase("{cause}; this can explain at most {share} of the difference")
+UNEXPLAINED: Final = phrase(
+    "{cause}; no counter explains it: `dbdyno explain RUN` samples the servers' stacks"
+)
+QUIET: Final = phrase("{cause}; measure again when the machine is quiet")
+
+
+def different(judgement: Judgement) -> list[Verdict]:
+    """Verdicts by which a system is faster or slower."""
+    return [one for one in judgement.verdicts if one.word in (Word.BETTER, Word.WORSE)]
+
+
+def of_differences(judgement: Judgement) -> list[Causes]:
+    """Causes of the cells in which a system is faster or slower."""
+    wanted = {(one.cell, one.baseline, one.system) for one in different(judgement)}
+    return [one for one in judgement.causes if (one.cell, one.baseline, one.system) in wanted]
+
+
+def likeliest(judgement: Judgement, most: int = LINES_MAX) -> list[Said]:
+    """A line for each likeliest cause, cells with the same one together; the commonest first."""
+    groups: dict[tuple[str, ...], list[Causes]] = {}
+    for causes in of_differences(judgement):
+        if (first := causes.first) is not None:
+            kind = (type(first).__name__, first.name, str(_is_more(first)))
+            groups.setdefault((causes.baseline, causes.system, *kind), []).append(causes)
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    cells = len(different(judgement))
+    return [_line(group, is_whole=len(group) == cells) for group in ordered[:most]]
+
+
+def _line(group: Sequence[Causes], *, is_whole: bool) -> Said:
+    cause = likeliest_of(group)
+    if is_whole:
+        return say("Why: {cause}.", cause=cause)
+    where = cell_title(group[0].cell) if len(group) == 1 else count(len(group), "cell")
+    return say("Why, in {where}: {cause}.", where=where, cause=cause)
+
+
+def likeliest_of(group: Sequence[Causes]) -> Said:
+    """The likeliest cause of cells that share it, and how much of the difference it explains."""
+    baseline, system = group[0].baseline, group[0].system
+    firsts = [one.first for one in group]
+    if changes := [one for one in firsts if isinstance(one, Change)]:
+        cause = _of_changes(baseline, system, changes)
+        shares = [one.explains or 0.0 for one in changes]
+        is_whole = min(shares) >= WHOLE_FROM
+        return say(WHOLE if is_whole else PART, cause=cause, share=f"{max(shares) * 100:.0f} %")
+    factors = [one for one in firsts if isinstance(one, Factor)]
+    cause = of_factors(baseline, system, factors)
+    return say(QUIET if factors[0].name == "taken" else UNEXPLAINED, cause=cause)
+
+
+def _of_changes(baseline: str, system: str, changes: Sequence[Change]) -> Said:
+    """The system that counts more; of a single cell with both counts."""
+    first = changes[0]
+    more = system if _is_more(first) else baseline
+    factors = [max(one.ratio, 1 / one.ratio) for one in changes if one.ratio]
+    if len(factors) < len(changes):
+        cause = say(ALONE, system=more, counter=counter_name(first))
+    elif first.is_cost:
+        cause = say(MORE[first.name], system=more, times=_times(factors))
+    else:
+        cause = say(COUNTS_MORE, system=more, times=_times(factors), counter=first.name)
+    if len(changes) > 1:
+        return cause
+    low, high = (amount(value) for value in sorted((first.baseline, first.system)))
+    if not first.is_cost:
+        return say("{cause} ({high} against {low})", cause=cause, high=high, low=low)
+    unit = cost_unit(COST[first.name])
+    return say("{cause} ({high} against {low} {unit})", cause=cause, high=high, low=low, unit=unit)
+
+
+def of_factors(baseline: str, system: str, factors: Sequence[Factor]) -> Said:
+    """The same factor of one cell or several, told of the system that it slows down."""
+    slowed = baseline if _is_more(factors[0]) else system
+    if factors[0].name == "work":
+        used = [max(one.ratio, 1 / one.ratio) for one in factors]
+        return say(MORE["server_cpu_us"], system=slowed, times=_times(used))
+    return say(LOST_CPU if factors[0].name == "taken" else WAITS, system=slowed)
+
+
+def counter_name(change: Change) -> Said:
+    """A cost's words, or the server's own name of a counter."""
+    return cost_label(COST[change.name]) if change.is_cost else name(change.name)
+
+
+def amount(value: float) -> Said:
+    """Three significant digits, however small: "0.0104", "36.0", "2 000"."""
+    decimals = 2 - math.floor(math.log10(abs(value))) if value else 0
+    return number(value, max(decimals, 0))
+
+
+def _is_more(first: Change | Factor) -> bool:
+    """True if the system counts more than the baseline; of a factor, if it makes it faster."""
+    return first.ratio is None or first.ratio > 1
+
+
+def _times(factors: Iterable[float]) -> Said:
+    """How many times, or the range over several cells: "2.1", "1.9 to 2.3"."""
+    ends = sorted(factors)
+    low, high = (number(end, _decimals(end)) for end in (ends[0], ends[-1]))
+    return low if low == high else say("{low} to {high}", low=low, high=high)
+
+
+def _decimals(factor: float) -> int:
+    """Decimals of a factor as people say it: "1.04", "2.1", "96"."""
+    if factor < 2:
+        return 2
+    return 1 if factor < 10 else 0

@@ -133,6 +133,18 @@ def test_every_page_is_in_the_index_with_what_it_answers() -> None:
     assert {index.parent / row for row in rows} == pages - {index}
 
 
+def test_every_example_is_short_and_in_the_index_and_its_plan_comes_with_dbdyno() -> None:
+    index = ROOT / "examples" / "README.md"
+    pages = {page for page in with_suffix(".md") if index.parent in page.parents} - {index}
+    linked = {index.parent / path for path in re.findall(r"\]\(([^)]+\.md)\)", index.read_text())}
+    assert pages
+    assert pages <= linked
+    assert [page for page in pages if page.read_text().count("\n") > 200] == []
+    for page in pages:
+        command, name, *_ = dbdyno_lines(page)[0]
+        assert (command, (LAB / "plans" / f"{name}.yaml").is_file()) == ("run", True), page
+
+
 def test_the_changelog_tells_what_is_not_released_yet() -> None:
     unreleased = (ROOT / "CHANGELOG.md").read_text().split("## Unreleased")[1]
     assert re.search(r"^- \S", unreleased, re.MULTILINE)

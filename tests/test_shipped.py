@@ -1,15 +1,17 @@
-"""Plans and workloads that come with dbdyno are found by their names in a folder without them."""
+"""Plans, workloads and docs that come with dbdyno are found from a folder without them."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from dbdyno import shipped
 from dbdyno.__main__ import main
 from dbdyno.cli.plan import read_file
 from dbdyno.plan.template import take_script
-from support.source import LAB
+from support.source import LAB, ROOT
 
 PLANS, WORKLOADS = LAB / "plans", LAB / "workloads"
 OWN = "title: own\nsystems: [mysql:5.7.22, mysql:8.0.15]\nworkloads: oltp_read_only\n"
@@ -58,3 +60,17 @@ def test_they_are_listed_with_their_folder(
 def test_a_template_is_checked_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["workload", "check", "shop.yaml"]) == 0
     assert capsys.readouterr().out.startswith("tables: ")
+
+
+def test_an_error_names_pages_of_the_docs_by_their_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["servers", "get", "greatsql:8.0.32-26"]) == 2
+    (page,) = re.findall(r"\S+/docs/\S+\.md", capsys.readouterr().err)
+    assert Path(page) == ROOT / "docs" / "reference" / "servers.md"
+    package = tmp_path / "site-packages" / "dbdyno"
+    monkeypatch.setattr(shipped, "__file__", str(package / "shipped.py"))
+    named = "see docs/how-to/gate.md and notes/docs/how-to/gate.md"
+    assert shipped.with_pages(named) == named
+    (package / "docs").mkdir(parents=True)
+    assert shipped.with_pages(named) == named.replace("see ", f"see {package}/")

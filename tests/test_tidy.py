@@ -17,7 +17,7 @@ from support.source import LAB, ROOT, named
 # Each room and the rooms it may import; a room may always import itself. Each row names only rows
 # below it. ARCHITECTURE.md shows the same table.
 ARROWS: dict[str, str] = {
-    "__main__": "cli sysbench errors",
+    "__main__": "cli sysbench shipped errors",
     "cli": "fleet serve api export experiment audit report store servers judge sysbench "
     "plan measurement stats language shipped files budget errors _engine",
     "serve": "store report judge plan measurement language files errors",

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from tests.conftest import LONGEST_FIRST
-from tools import man, release, stages
+from tools import examples, man, release, stages
 
 from dbdyno.cli.app import command_line
 from dbdyno.cli.defaults import commands
 from dbdyno.servers import process
+from support.made_workspace import stored_run
 from support.source import ROOT
 
 SCRIPT = ROOT / "tools" / "requirements.sh"
@@ -219,3 +220,25 @@ def test_the_manual_page_has_every_command_with_its_options() -> None:
         options = [word for word in commands()[path] if word.startswith("--")]
         assert [word for word in options if word not in plain] == [], path
     assert all(line[:1] != "'" for line in page.splitlines())
+
+
+def test_the_result_of_an_example_stands_below_its_text_and_a_release_has_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, page = tmp_path / "runs", tmp_path / "examples" / "made" / "README.md"
+    run_id = stored_run(workspace)
+    page.parent.mkdir(parents=True)
+    page.write_text(f"# By hand\n\n{examples.MARK}\n\nold\n")
+    monkeypatch.setattr(examples, "ROOT", tmp_path)
+    monkeypatch.setattr(examples, "BUNDLES", tmp_path / "bundles")
+    assert examples.main("made", run_id, str(workspace)) == 0
+    text, _, result = page.read_text().partition(f"{examples.MARK}\n\n")
+    assert text == "# By hand\n\n"
+    assert result.startswith("**")
+    assert "**What was tested**" in result
+    assert "old" not in result.splitlines()
+    assert "<details>" not in result
+    examples.renew("made", str(tmp_path / "bundles" / "made.dbdyno.zip"))
+    assert page.read_text().endswith(result)
+    assert examples.main(str(tmp_path)) == 0
+    assert run_id in (tmp_path / "made.html").read_text()

@@ -4,9 +4,10 @@ usage: python tools/release.py FOLDER        as `make release` does
 
 The folder gets a wheel for each of `COMPILERS`, ``dbdyno-python.cdx.json`` (CycloneDX: every
 Python package that the wheels ask for, with version and digests; the Rust crates' list is in the
-wheel itself), the manual page ``dbdyno.1`` and ``SHA256SUMS``. zig compiles and links for an old
-glibc, so a wheel runs on Linux with a glibc of 2018 or newer. Each wheel has the program that draws
-charts in a browser, which vl-convert makes.
+wheel itself), the manual page ``dbdyno.1``, the reports of examples (``tools/examples.py``) and
+``SHA256SUMS``. zig compiles and links for an old glibc, so a wheel runs on Linux with a glibc of
+2018 or newer. Each wheel has the program that draws charts in a browser, which vl-convert makes,
+and the pages of `docs`, which messages name.
 A time or an order that got into a wheel shows, as would a path of the builder's: the wheel holds
 one, the same for everybody (`PLACE`).
 The exit status is 1 if two builds differ, and the members that do are named; or if a tool is
@@ -53,6 +54,7 @@ def main(folder: Path) -> int:
     folder.mkdir(parents=True)
     list_python_parts(folder / PYTHON_PARTS)
     subprocess.run([sys.executable, ROOT / "tools" / "man.py", folder / MANUAL], check=True)
+    subprocess.run([sys.executable, ROOT / "tools" / "examples.py", folder], check=True)
     differ = []
     for target in COMPILERS:
         with tempfile.TemporaryDirectory() as kept:
@@ -104,8 +106,11 @@ def _built(source: Path, out: Path, target: str) -> Path:
     source.mkdir()
     archive = _said("git", "archive", "HEAD")
     subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
-    program = source / "lab" / "dbdyno" / "report" / "templates" / html.PROGRAM.name
+    package = source / "lab" / "dbdyno"
+    program = package / "report" / "templates" / html.PROGRAM.name
     program.write_text(html.program(), encoding="utf-8")
+    images = shutil.ignore_patterns("images")  # only the README shows them
+    shutil.copytree(source / "docs", package / "docs", ignore=images)
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     moved = {source: "dbdyno", cargo: "cargo", PLACE: "build"}
     compiler, _ = COMPILERS[target]

@@ -147,6 +147,7 @@ def _lab(argv: Sequence[str]) -> int:
     import io
     import signal
 
+    from dbdyno import shipped
     from dbdyno.cli.app import command_line
     from dbdyno.errors import DbdynoError
 
@@ -164,7 +165,7 @@ def _lab(argv: Sequence[str]) -> int:
             raise KeyboardInterrupt from None
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except DbdynoError as error:
-        sys.stderr.write(f"dbdyno: {error}\n")
+        sys.stderr.write(f"dbdyno: {shipped.with_pages(str(error))}\n")
         return error.exit_status
     return 0
 

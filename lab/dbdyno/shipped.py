@@ -1,4 +1,4 @@
-"""Plans and workloads of dbdyno's own, found by their names from any folder.
+"""Plans, workloads and pages of docs that come with dbdyno, found from any folder.
 
 `dbdyno run versions` reads `plans/versions.yaml` beside this file, unless the working folder has a
 file `versions`. sysbench's persona imports this file too, so it does without pathlib.
@@ -37,3 +37,18 @@ def path_of(typed: str, kind: str, folder: str = "") -> str:
             if name in (known, known.removesuffix(".yaml")):
                 return os.path.join(folder_of(kind), known)  # noqa: PTH118 - start-up time
     return path
+
+
+def with_pages(text: str) -> str:
+    """A text in which each page of the docs, such as `docs/how-to/gate.md`, has its whole path.
+
+    A release's wheel has the pages beside this file; a clone has them at its top.
+    """
+    import re  # noqa: PLC0415 - start-up time
+    from pathlib import Path  # noqa: PLC0415 - start-up time
+
+    package = Path(__file__).parent
+    home = next((at for at in (package, package.parents[1]) if (at / "docs").is_dir()), None)
+    if home is None:
+        return text
+    return re.sub(r"(?<![\w./-])(?=docs/[\w-]+/[\w-]+\.md\b)", lambda _: f"{home}/", text)

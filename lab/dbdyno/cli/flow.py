@@ -198,8 +198,8 @@ def _run(
         )
     lend_passwords(workspace, run.plan)
     note(_announcement(run.run_id, outlook))
-    if disk.bytes_expected(run.plan):
-        note(f"disk: {disk.need(run.plan)}")
+    if need := disk.need(run.plan):
+        note(f"disk: {need}")
     if (known := certify.known()).failed:
         note(
             f"the load generator did not pass on this machine ({known.made_at}), so all trials of"
@@ -225,13 +225,14 @@ def _run(
     if ended_by is not None:
         _raise_with_resume_command(ended_by, store, run, resume)
     _raise_if_incomplete(store, run, resume)
-    if not judged.judgement.is_decided(run.plan.design):
+    left = [one for one in judged.judgement.answers(run.plan.design) if one.is_open]
+    if any(one.blocks_needed or one.word is not Word.UNDECIDED for one in left):
         _note_more(run, workspace, machines.address)
     check_verdicts(judged, exit_code=options.exit_code)
 
 
 def _note_more(run: StoredRun, workspace: Path, fleet: str) -> None:
-    """Name the command for narrower intervals."""
+    """Name the command for more blocks, where these would decide a verdict."""
     if run.plan.design.time_s is None:
         note("some verdicts lack data; for narrower intervals begin a run of more blocks")
     else:

@@ -258,7 +258,7 @@ Fleet = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Address of a Ray cluster to run the load generator on, such as 10.0.0.1:6379, or "
-        "`auto` for this machine's cluster. See docs/how-to/fleet.md.",
+        "`auto` for this machine's cluster.",
     ),
 ]
 
@@ -448,7 +448,7 @@ Reference = Annotated[
     typer.Argument(
         metavar="REF",
         help="Server reference, such as mysql:8.0.15, path:/opt/mysql or "
-        "https://HOST/mysql-8.4.6.tar.xz#sha256=HEX (docs/reference/servers.md).",
+        "https://HOST/mysql-8.4.6.tar.xz#sha256=HEX.",
     ),
 ]
 ServerSettings = Annotated[

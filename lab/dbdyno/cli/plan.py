@@ -245,7 +245,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
     ]
     most = " at most, until every verdict has enough data" if plan.design.stop == "decided" else ""
     blocks = count(outlook.plan.design.blocks, "block")
-    fit = in_budget(plan, outlook)
+    fit, need = in_budget(plan, outlook), disk.need(plan)
     others = ["for one machine; m machines run about m times the blocks"] * bool(plan.fleet.spread)
     return [
         *_row("cells", f"{all_cells} = {' × '.join(shape)}"),
@@ -256,7 +256,7 @@ def _procedure_rows(plan: Plan, outlook: Outlook) -> list[str]:
         *_starts(plan, outlook.trials),
         *_row("time", f"about {time}{' at most' if most else ''}, downloads not counted"),
         *_node_hours(plan, outlook.seconds),
-        *_row("disk", disk.need(plan)),
+        *(_row("disk", need) if need else []),
         *(_row("budget", fit.removeprefix("budget "), *others) if fit else []),
     ]
 

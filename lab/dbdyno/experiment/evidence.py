@@ -40,7 +40,7 @@ def before_arm(context: RunContext, instance: Instance) -> Probe:
     for trial in context.schedule.left:
         key = _load_of(context, trial, instance.driver)
         if key not in context.ceilings:
-            context.progress.stage(f"{trial.cell.workload}: how fast the load is without a server")
+            context.progress.stage(f"{trial.cell.workload}: measuring the load generator alone")
             reached = context.makers.ceiling(context.plan, trial, instance.driver)
             context.ceilings[key] = reached
     is_ours = not reference.is_endpoint(instance.spec.reference)

@@ -55,6 +55,8 @@ def test_replicas_need_as_much_at_work_as_their_primary_and_endpoints_nothing_he
     kept = disk.KEPT_BYTES + ROWS
     at_work = 3 * (disk.EMPTY_BYTES + 1.1 * ROWS)
     assert disk.bytes_expected(plan) == pytest.approx(at_work + kept, abs=3)
+    alone = plan.model_copy(update={"systems": (elsewhere,)})
+    assert (disk.bytes_expected(alone), disk.need(alone)) == (0, "")
 
 
 def test_instances_on_one_disk_share_its_room(free, tmp_path):

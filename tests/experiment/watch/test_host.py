@@ -208,21 +208,26 @@ def test_older_control_groups_are_read_too(machine: Path) -> None:
     assert host.throttled((7,)) == 2
 
 
-def test_the_least_quota_and_limit_of_all_groups_hold(machine: Path) -> None:
+def test_the_least_quota_and_the_least_memory_left_of_all_groups_hold(machine: Path) -> None:
     write(machine / "proc/7/cgroup", "0::/lab/server\n")
-    assert (host.quota_cores(7), host.memory_limit_bytes(7)) == (None, None)
+    assert (host.quota_cores(7), host.memory_allowed_bytes(7)) == (None, None)
     write(machine / "cgroup/lab/cpu.max", "150000 100000\n")
     write(machine / "cgroup/lab/server/cpu.max", "max 100000\n")
     write(machine / "cgroup/lab/memory.max", "max\n")
     write(machine / "cgroup/lab/server/memory.max", "1048576\n")
-    assert (host.quota_cores(7), host.memory_limit_bytes(7)) == (1.5, 1048576)
+    assert (host.quota_cores(7), host.memory_allowed_bytes(7)) == (1.5, 1048576)
+    write(machine / "cgroup/lab/server/memory.current", "500000\n")
+    write(machine / "cgroup/lab/server/memory.stat", "anon 9\ninactive_file 100000\n")
+    assert host.memory_allowed_bytes(7) == 648576
     write(machine / "proc/8/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a\n")
     write(machine / "cgroup/memory/a/memory.limit_in_bytes", "4096\n")
+    write(machine / "cgroup/memory/a/memory.usage_in_bytes", "8192\n")
+    write(machine / "cgroup/memory/a/memory.stat", "total_inactive_file 5096\n")
     write(machine / "cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "50000\n")
     write(machine / "cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n")
     write(machine / "cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n")
     write(machine / "cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n")
-    assert (host.quota_cores(8), host.memory_limit_bytes(8)) == (0.5, 4096)
+    assert (host.quota_cores(8), host.memory_allowed_bytes(8)) == (0.5, 1000)
 
 
 def test_the_clock_is_the_mean_of_the_cores(machine: Path) -> None:

@@ -71,7 +71,7 @@ def check(publication: Publication, cells: list[PublishedCell]) -> Iterator[Ledg
             sentence=say("the audit does not read the sentences of pages"),
             arithmetic=say(
                 "write the pages' claims, and what they say about the method, into a YAML file: "
-                "`dbdyno audit PAGE CLAIMS.yaml` (docs/how-to/audit.md)"
+                "`dbdyno audit PAGE CLAIMS.yaml`"
             ),
         )
     if publication.unread:

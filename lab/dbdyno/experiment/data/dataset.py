@@ -124,7 +124,7 @@ def ensure_dataset(context: RunContext, instance: Instance) -> None:
             raise _server_died(label, server, error) from error
         server.kill()  # half a dataset is of no use to anybody
         raise
-    doing = "copying the dataset aside" if is_ours else "noting the loaded tables"
+    doing = "writing out the loaded rows" if is_ours else "noting the loaded tables"
     context.progress.stage(f"{label}: {doing}")
     server.stop(WRITTEN_OUT_S)
     if keys:

@@ -48,7 +48,9 @@ def bytes_expected(plan: Plan) -> int:
 
 
 def need(plan: Plan) -> str:
-    """The disk space of a plan in words."""
+    """The disk space of a plan in words; empty if it starts no server on this machine."""
+    if not _own(plan):
+        return ""
     during, after = bytes_expected(plan) / 1e9, bytes_kept(plan) / 1e9
     return f"about {during:.1f} GB on the workspace's disk, of which {after:.1f} GB stay"
 

@@ -337,6 +337,11 @@ CONTROLLERS: Final[dict[str, tuple[str, ...]]] = {
     "memory": ("memory",),
 }
 """Controllers of control groups of version 1, and the folders where they are mounted."""
+MEMORY_FILES: Final = (
+    ("memory.max", "memory.current"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+"""Files of a control group with its limit and its use, of version 2 and version 1."""
 CPUS: Final = Path("/sys/devices/system/cpu")
 CLOCKS_READ: Final = 8
 CORES_LISTED_MAX: Final = 64
@@ -387,13 +392,20 @@ def quota_cores(pid: int) -> float | None:
     )
 
 
-def memory_limit_bytes(pid: int) -> int | None:
-    """Least limit of memory of a process's control groups."""
-    names = ("memory.max", "memory.limit_in_bytes")
-    return min(
-        _numbers(file for name in names for file in _group_files(pid, "memory", name)),
-        default=None,
-    )
+def memory_allowed_bytes(pid: int) -> int | None:
+    """Memory that a process's control groups still allow; None without a limit.
+
+    File pages that were long not used count as free: the kernel drops them first.
+    """
+    allowed = []
+    for limit, used in MEMORY_FILES:
+        for file in _group_files(pid, "memory", limit):
+            if limits := _numbers([file]):
+                used_bytes = sum(_numbers([file.with_name(used)]))
+                rows = proc.named_numbers(text_of(file.with_name("memory.stat")))
+                unused = rows.get("total_inactive_file", rows.get("inactive_file", 0))
+                allowed.append(limits[0] - max(0, used_bytes - unused))
+    return max(0, min(allowed)) if allowed else None
 
 
 def _group_files(pid: int, controller: str, name: str) -> Iterator[Path]:

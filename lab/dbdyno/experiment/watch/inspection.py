@@ -47,7 +47,7 @@ class MachineFacts:
         others: share of the CPU used by other processes (0 to 1).
         busy: the busiest of these processes, by name and pid.
         steal: share of the CPU given to others by the hypervisor (0 to 1).
-        memory_bytes: memory available now, within the limit of control groups.
+        memory_bytes: memory available now, also to the control groups of this process.
         swappiness: how readily the kernel swaps, 0 to 200.
         swap_pages_per_s: pages moved to or from swap now.
         disk_free_bytes: free space where the workspace is.
@@ -94,7 +94,7 @@ def inspect(workspace: Path, look_s: float = LOOK_S, root: Path = ROOT) -> Machi
     others = seen.host_cpu_user + seen.host_cpu_system - seen.generator_cpu
     swap = psutil.swap_memory()
     swappiness = text_of(root / "proc/sys/vm/swappiness").strip()
-    limit = host.memory_limit_bytes(pid)
+    available, allowed = seen.memory_available_bytes, host.memory_allowed_bytes(pid)
     wanted = {tool.program: tool for entry in CATALOG for tool in entry.source.tools}
     tools, libraries = provision.lacking(wanted.values(), LIBRARIES)
     return MachineFacts(
@@ -105,7 +105,7 @@ def inspect(workspace: Path, look_s: float = LOOK_S, root: Path = ROOT) -> Machi
         others=max(0.0, others) / cores,
         busy=tuple(busy),
         steal=seen.host_cpu_steal / cores,
-        memory_bytes=min(seen.memory_available_bytes, limit or seen.memory_available_bytes),
+        memory_bytes=available if allowed is None else min(available, allowed),
         swap_bytes=swap.total,
         swap_used_bytes=swap.used,
         swappiness=int(swappiness) if swappiness.isdecimal() else None,

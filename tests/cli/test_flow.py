@@ -166,7 +166,9 @@ def test_a_run_of_blocks_that_leaves_cells_open_says_what_to_try(workspace, caps
     assert "some verdicts lack data; for narrower intervals begin" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("ratios", "is_told"), [((0.94, 1.0, 1.06), True), ((0.3, 1.0, 3.3), False)])
+@pytest.mark.parametrize(
+    ("ratios", "is_told"), [((0.94, 1.0, 1.06), True), ((0.3, 1.0, 3.3), False)]
+)
 def test_more_blocks_are_advised_only_if_they_would_decide(workspace, capsys, ratios, is_told):
     store_trials(workspace, making.plan(blocks=3), making.pairs(ratios))
     flow.resume("latest", workspace, PLAIN)

@@ -42,7 +42,7 @@ LOOKS: Final = {
     Severity.NOTE: "note",
     Severity.CONFIRMED: "better",
 }
-"""How a page colours each weight: as the verdict or finding of a report that is like it."""
+"""Colour of each severity on the page, by the name of a report's verdict or finding."""
 FAULTS: Final = (Severity.CONTRADICTION, Severity.OVER_CLAIM)
 BETWEEN: Final = say("Between these publications")
 

@@ -52,7 +52,7 @@ RIVALS: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
     (("time",), INSTEAD_OF_TIME),
     (("threads",), ("rates", "slo")),
 )
-"""Pairs of choices. Defaults of one side give way to an option of the other side that is typed."""
+"""Pairs of choices. An option that is typed displaces the defaults of the other side."""
 PLACES: Final[Mapping[tuple[str, ...], str]] = {
     **{key: f"--{option.replace('_', '-')}" for option, key in KEYS.items()},
     ("systems",): "SYSTEM",

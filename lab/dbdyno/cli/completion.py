@@ -50,11 +50,11 @@ complete --command dbdyno --no-files --arguments '(__dbdyno)'
 }
 """A script for each shell; without an answer the shell completes names of files."""
 PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
-"""Words that no shell takes for more than a word; bash inserts an answer as it is."""
+"""Words without a character that a shell interprets: bash inserts an answer without quotes."""
 
 
 def words_for(line: str) -> list[str]:
-    """Words that can stand where a command line ends, each a whole word."""
+    """Whole words that may stand at the end of a command line."""
     *before, last = _split(line)[1:] or [""]
     path, options, arguments = _at("dbdyno")
     values: dict[str, str] = {}

@@ -21,7 +21,7 @@ from typing import Any, Final
 from dbdyno.errors import PlanError, PlanMistake, UsageError, did_you_mean
 
 FILES: Final = ("dbdyno.toml", "~/.config/dbdyno/dbdyno.toml")
-"""Places of the file; the first that exists is read."""
+"""Places of the file; the first existing file is read."""
 FILE_BYTES_MAX: Final = 100_000
 GENERAL: Final = ("workspace", "output", "lang", "exit_code")
 """Options of many commands, which stand above the tables."""

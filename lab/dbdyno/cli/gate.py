@@ -39,7 +39,7 @@ from dbdyno.store.reading import StoredRun, UnreadableRun
 from dbdyno.store.store import Store, opened
 
 RUNS: Final = 20
-"""How many of the newest runs a history lists unless told otherwise."""
+"""Number of runs that a history lists without --last, the newest."""
 
 
 def gate_command(
@@ -109,7 +109,7 @@ def check_verdicts(run: api.Run, *, exit_code: bool) -> None:
 
 
 def _void_for(run: api.Run) -> tuple[str | None, str | None]:
-    """The reason for which most trials are void, with one's evidence, and the remedy."""
+    """The most frequent cause of void trials, with an example of its evidence, and the remedy."""
     measured = current(run.trials)
     reasons: dict[str, set[str]] = defaultdict(set)
     first: dict[str, Finding] = {}

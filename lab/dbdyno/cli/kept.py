@@ -19,7 +19,7 @@ from dbdyno.servers.reference import lend_password
 from dbdyno.sysbench.options.values import argument_error
 
 VARIABLE: Final = "DBDYNO_PASSWORD_"
-"""Beginning of the name; the server's port follows, as no two servers of a machine share one."""
+"""Beginning of the variable's name; the server's port follows, which is unique on a machine."""
 
 
 def system_of(workspace: Path, name: str) -> SystemPlan:

@@ -20,7 +20,7 @@ class Machines(NamedTuple):
         address: of the cluster; empty without one.
         environment: descriptions of a cluster's machines.
         release: gives them back, which ends measuring.
-        watching: told of the progress, beside the command line and the run's files.
+        watching: get the progress too, beside the command line and the run's files.
     """
 
     makers: Makers = Makers(shares_loads=True)

@@ -130,7 +130,7 @@ class LiveMetrics:
             self._of_second = second
 
     def end(self, trial: Trial, measurement: Measurement, seconds_left: float) -> None:
-        """Count the trial, and take the readings off the page, as nobody reads any more."""
+        """Count the trial, and take the readings off the page: the watch has ended."""
         outcome = "completed" if measurement.failure is None else "failed"
         with self._lock:
             self._totals["dbdyno_trials", (*labels_of(trial), ("outcome", outcome))] += 1
@@ -259,9 +259,9 @@ PATH: Final = "/metrics"
 OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN: Final = "text/plain; charset=utf-8"
 ANSWER_S: Final = 5.0
-"""Longest silence of a client that is being answered."""
+"""Longest silence of a client before its connection is closed."""
 LOOK_S: Final = 0.1
-"""How often the thread looks whether it is to end."""
+"""Seconds between two looks of the thread for the end of the run."""
 
 
 class Scrape(BaseHTTPRequestHandler):
@@ -273,7 +273,7 @@ class Scrape(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Send the page, if the client asked this machine for it."""
+        """Send the page, if the request names loopback as its host."""
         if not allows_host(self.headers.get("Host", "")):
             text = "This page answers to 127.0.0.1 and localhost.\n"
             self._send(HTTPStatus.MISDIRECTED_REQUEST, text, PLAIN)

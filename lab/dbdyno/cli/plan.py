@@ -64,13 +64,13 @@ from dbdyno.store.store import Store, opened
 NAME_WIDTH: Final = 13
 LINE_WIDTH: Final = 100
 TRIALS_READ: Final = 200
-"""Trials of the newest runs that show the noise; a hundred of a minute take seconds to read."""
+"""Most trials from which the noise is learned; to read a hundred of a minute takes seconds."""
 WANTED: Final = 0.05
-"""Difference for which a time is told."""
+"""Difference for which `show` prints the time that detects it."""
 LEVELS_MANY: Final = 4
-"""Load levels of which every second can be left out with a course still seen."""
+"""Fewest load levels of which every second may be left out: the others still show the curve."""
 WORTH: Final = 0.85
-"""Share of a difference that is worth leaving out cells."""
+"""Leaving out cells is worth it if the detectable difference shrinks to less than this share."""
 
 plan_app = typer.Typer(no_args_is_help=True)
 
@@ -315,7 +315,7 @@ def _keys(plan: Plan) -> Iterator[tuple[SystemPlan, str, Mapping[str, SettingVal
 
 
 def _detectable(outlook: Outlook, workspace: Path | None) -> Iterator[str]:
-    """Differences that each level of the question will show, by the noise of the machine."""
+    """Table of the differences that the plan detects, by the noise of the machine."""
     plan = outlook.plan
     design, window_s = plan.design, plan.trial.window_s
     if not comparisons(plan):
@@ -375,7 +375,7 @@ def _seen(design: DesignPlan, noise: BlockNoise, level: Question) -> float:
 def _in_time(
     outlook: Outlook, known: BlockNoise | None, levels: Sequence[Question]
 ) -> Iterator[str]:
-    """Differences seen in the plan's time, the time for a given one, and the noise behind both."""
+    """Lines with the differences detected in the plan's time, the time for `WANTED`, the noise."""
     design, level, finest = outlook.plan.design, levels[0], levels[-1]
     noise = known or assumed(power.USUAL_NOISE, outlook.plan.trial.window_s)
     seen = [f"{_percent(_seen(design, noise, one))} in {_named(one)}" for one in levels]

@@ -1,4 +1,4 @@
-"""Progress of a run: which trial it is at, how long the rest takes, how fast the load is.
+"""Progress of a run: the current trial, the time left, the speed of the load.
 
 It goes to three places: stderr (on a terminal one bar redrawn in place, elsewhere a plain line
 every ten seconds); a log beside the run's report, with times; and a feed of JSON lines there, which
@@ -100,7 +100,7 @@ def watched(
 
     Args:
         folder: the run's, where its report goes; a resumed run goes on in the files it has.
-        others: are told of it too.
+        others: get the progress too.
     """
     with (
         on_console(console, countdown) as shown,
@@ -205,13 +205,13 @@ class Lines:
     """
 
     def __init__(self, write: Callable[[str], None], every_s: float, begun: str = "") -> None:
-        self._told_to, self._every_s, self._said = write, every_s, begun
+        self._print, self._every_s, self._said = write, every_s, begun
         self._said_at = self._repeated_at = time.monotonic()
 
     def _write(self, text: str, before: str = "") -> None:
         self._said = text
         self._said_at = self._repeated_at = time.monotonic()
-        self._told_to(before + printable(text))
+        self._print(before + printable(text))
 
     def repeat(self) -> None:
         """Repeat the last line with its age after a silence of `every_s`."""
@@ -219,7 +219,7 @@ class Lines:
         if now - self._repeated_at >= self._every_s and self._said:
             self._repeated_at = now
             time_of_it = duration(now - self._said_at)
-            self._told_to("  " + printable(f"{self._said}: for {time_of_it} now"))
+            self._print("  " + printable(f"{self._said}: for {time_of_it} now"))
 
     def _is_due(self) -> bool:
         return time.monotonic() - self._said_at >= self._every_s
@@ -306,7 +306,7 @@ def _row(first: RenderableType, *others: RenderableType) -> Table:
 
 
 LOOK_S: Final = 0.5
-"""How often `repeated` looks whether it is time to say something."""
+"""Seconds between two looks of `repeated` at the clock."""
 
 
 @contextmanager

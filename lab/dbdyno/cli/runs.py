@@ -175,7 +175,7 @@ def confirm(sizes: Mapping[str, int] | Mapping[Path, int], question: str, *, yes
     typer.confirm(f"{question}. Remove?", abort=True, err=True)
 
 
-# What is told of a run.
+# Lists of runs, and the facts of a run.
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def bundle_command(
 
 
 def _verify(name: str, evidence: Evidence) -> None:
-    """Prints the digest by which a run, or a bundle, was found to be as it was stored."""
+    """Print the digest that a run or a bundle has while it is unchanged."""
     held = count(len(evidence.measurements), "measurement")
     if evidence.digest:
         print_lines(f"{name}: {held} as its sums say; SHA-256 of the sums: {evidence.digest}")
@@ -109,7 +109,7 @@ def _run_again(first: api.Run, name: str, workspace: Path, shown: ReportOptions,
 
 
 def _describe(plan: Plan) -> None:
-    """Print what a stranger's plan would do."""
+    """Print the facts of a stranger's plan, with its forecast."""
     try:
         text = described(plan)
     except UsageError:  # no forecast: a setting cannot be, or the budget is too short

@@ -1,4 +1,4 @@
-"""Leave to run a stored plan: the user began it on this machine, or it asks for nothing of risk.
+"""Permission to run a stored plan: the user began it on this machine, or it is without risks.
 
 A bundle, and a whole workspace, may be a stranger's; its plan may name programs, hosts and scripts.
 Plans that the user began are known by their hash, in the cache, which nobody else can write: no
@@ -18,7 +18,7 @@ from dbdyno.report.tell.plan import PlanFact, facts_of
 from dbdyno.servers.programs import places
 
 BEGUN: Final = "plans"
-"""In the cache: a file for each begun plan that asks for something of risk."""
+"""Folder of the cache with a file for each plan with risks that the user began."""
 
 
 def remember(plan: Plan) -> None:
@@ -28,7 +28,7 @@ def remember(plan: Plan) -> None:
 
 
 def refuse_risks(plan: Plan, name: str, *, trusted: bool) -> None:
-    """List what an unknown plan asks for; UsageError if that needs trust and has none.
+    """Print the risks of an unknown plan; UsageError if it has risks and no trust.
 
     Args:
         name: of the bundle or run with the plan.

@@ -57,7 +57,7 @@ def list_built_in() -> None:
     """List built-in workloads, and dbdyno's templates and scripts."""
     ours = shipped.names(shipped.WORKLOADS)
     sys.stdout.write("".join(f"{name}\n" for name in (*known_workloads(), *ours)))
-    sys.stdout.flush()  # a full disk is told alone
+    sys.stdout.flush()  # so that a full disk is the only error
     note(f"the files are in {shipped.folder_of(shipped.WORKLOADS)}")
 
 
@@ -163,7 +163,7 @@ def _summary(template: Template) -> str:
 def _run(script: str, name: str, server: Server, command: str, threads: int) -> None:
     """Runs a command of the script; LoadError in its own words."""
     workload = WorkloadPlan(name=name, script=script)
-    labels = ("one", "other")  # a plan compares
+    labels = ("first", "second")  # a plan has two systems or more
     plan = Plan(
         systems=tuple(SystemPlan(label=label, reference="mysql:8.0.33") for label in labels),
         workloads=(workload,),

@@ -192,8 +192,8 @@ _READERS: dict[str, Callable[[str], object]] = {
 SCALES: Final = "scales"
 """The plan file's key of named overrides, such as a plan of another size.
 
-An override is laid over the whole plan: keys meet keys, anything else (a list too) replaces what
-was there, and ``null`` takes a key away. `Plan.scale` is the name of the chosen scale.
+An override is laid over the whole plan: maps are merged key by key, any other value (a list too)
+replaces the plan's, and ``null`` removes a key. `Plan.scale` is the name of the chosen scale.
 """
 SCALES_MAX: Final = 64
 """Each is checked as a whole plan."""
@@ -250,7 +250,7 @@ def _laid_over(
 
 
 def _take_lines(document: Document, old: tuple[Path, object], new: tuple[Path, object]) -> None:
-    """Replace the lines of a value at its path by those of the value laid over it."""
+    """Replace the lines of a value at its path by the lines of the value laid over it."""
     (path, below), (source, above) = old, new
     for place_below in _paths(path, below):
         document.lines.pop(place_below, None)

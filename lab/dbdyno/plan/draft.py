@@ -29,7 +29,7 @@ EXACT_MAX: Final = 2**53
 WEIGHTS: Final = {"read": 90, "update": 8, "insert": 2}
 """Weights of a table's events."""
 USUAL_TIMES: Final = (datetime(2024, 1, 1), datetime(2024, 12, 31))
-"""Range of dates and times if the server has none that a template can have."""
+"""Range of dates and times for a column without a date that a template can have."""
 FIRST_YEAR: Final = 1000
 PLACES_MAX: Final = 10
 
@@ -151,12 +151,12 @@ class _Shape:
     """A table as the template has it.
 
     Attributes:
-        columns: those with values, by name.
+        columns: columns that get values, by name.
         unique: columns in which no two rows have the same value.
         leading: first columns of its indexes, the primary key's before the others.
         constraints: SQL behind a column's type.
         indexes: further indexes.
-        notes: comments on what the template lacks.
+        notes: comments on parts of the table that the template lacks.
     """
 
     table: SourceTable
@@ -464,7 +464,7 @@ def _remarks(shape: _Shape, column: SourceColumn) -> Iterator[str]:
 # Events.
 
 _EXACT: Final = frozenset({"uniform", "zipfian", "choice", "constant"})
-"""Rules whose values are values of rows; any other is where to look for the next row."""
+"""Rules that draw values of existing rows; a value of another rule may lie between two rows."""
 
 
 def _event_lines(shape: _Shape, shapes: Mapping[str, _Shape]) -> Iterator[str]:

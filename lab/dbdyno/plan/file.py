@@ -126,7 +126,7 @@ def _take_scripts(document: Document, folder: Path) -> None:
 
 
 def _unchecked(reference: str) -> None:
-    """Accept any system: those of scales that are not run may exist on another machine only."""
+    """Accept any system: systems of other scales may exist on another machine only."""
 
 
 def _checked(document: Document, check_reference: Callable[[str], None]) -> Plan | None:

@@ -28,14 +28,14 @@ class Fact(StrEnum):
     OURS = "ours"  # dbdyno starts, configures and restarts its servers, and restores their rows
     OTHERS = "others"  # somebody else runs its servers
     # Of systems, by their measurements.
-    SETTINGS = "settings"  # its servers told their settings
+    SETTINGS = "settings"  # the settings of its servers were read
     MACHINE = "machine"  # the machine was watched during its trials
     BESIDE = "beside"  # its server's process was seen on that machine
     UNSEEN = "unseen"  # dbdyno started its server and could not see the process
     EVENTS = "events"  # it completed events
     # Of workloads.
     ROWS = "rows"  # its rows are the plan's dataset
-    SCRIPTED = "scripted"  # its rows are those that a script makes
+    SCRIPTED = "scripted"  # a script makes its rows
     STATEMENTS = "statements"  # the statements of its events are known
     UNTOLD = "untold"  # a script sends it, and its statements are not known
     BUSY = "busy"  # all connections of the closed loop are always busy, as in all others

@@ -95,12 +95,12 @@ def shape_mistakes(
     document: Document,
     error: ValidationError,
     whole: type[BaseModel] = Plan,
-    what: str = "a plan",
+    title: str = "a plan",
 ) -> Iterator[PlanMistake]:
     """Convert pydantic's errors to mistakes, each once, with our message and its line.
 
     Args:
-        whole, what: the model of the document, and its name in messages.
+        whole, title: the model of the document, and its name in messages.
     """
     places = set()
     for details in error.errors(include_url=False):
@@ -109,7 +109,7 @@ def shape_mistakes(
             continue  # `name_mistakes` says it with a line
         if details["type"] == "too_short" and details["input"]:
             continue  # its entries have mistakes of their own
-        mistake = document.mistake(path, _message(details, path, whole, what))
+        mistake = document.mistake(path, _message(details, path, whole, title))
         if mistake.place not in places:
             places.add(mistake.place)
             yield mistake
@@ -202,12 +202,12 @@ def _error(details: ErrorDetails) -> str:
     return str(details.get("ctx", {}).get("error", ""))
 
 
-def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], what: str) -> str:
+def _message(details: ErrorDetails, path: Path, whole: type[BaseModel], title: str) -> str:
     kind, value = details["type"], details["input"]
     if kind == "extra_forbidden" and ")" in str(path[-1]).partition("(")[0]:
         return "follows a comma within braces; write the whole text in quotes"
     if kind == "extra_forbidden":
-        return f"is no key of {what}" + nearest(str(path[-1]), _keys_beside(path, whole))
+        return f"is no key of {title}" + nearest(str(path[-1]), _keys_beside(path, whole))
     if details["loc"] and details["loc"][-1] in ("bool", "int", "float", "str"):
         return f"{_OPTION_VALUE}, found {_shown(value)}"
     message = shape_message(details)
@@ -267,8 +267,8 @@ def _workload_mistakes(
 ) -> Iterator[PlanMistake]:
     name, options = workload.get("name"), workload.get("options")
     if is_script(name):
-        is_told = any(one.place == place(path) for one in document.mistakes)
-        if "script" not in workload and not is_told:
+        is_reported = any(one.place == place(path) for one in document.mistakes)
+        if "script" not in workload and not is_reported:
             yield document.mistake((*path, "name"), f"the text of the script {name} is missing")
         return
     if isinstance(name, str) and (message := workload_message(name)):

@@ -1,6 +1,6 @@
 """Facts of a running server's tables, from which `draft.py` writes a template.
 
-`servers/tables.py` asks for them: the catalog's facts, and those of a sample of rows.
+`servers/tables.py` reads them from the catalog and from a sample of rows.
 """
 
 from __future__ import annotations

@@ -343,7 +343,7 @@ _EXAMPLES: Final = "-- Statements with values: "
 _AS_COUNTS: Final = TypeAdapter(dict[Name, Annotated[int, Field(ge=1)]])
 _AS_EXAMPLES: Final = TypeAdapter(dict[str, str])
 _EXPLAINABLE: Final = re.compile(r"(?:SELECT|UPDATE|DELETE|WITH)\b[^;]*;?", re.IGNORECASE)
-"""One statement with a query plan; PostgreSQL would execute a second one behind it."""
+"""A single statement with a query plan: PostgreSQL would execute a statement behind it."""
 _RETURNING: Final = re.compile(r" RETURNING ", re.IGNORECASE)
 _SERIAL: Final = re.compile(r"\b(?:(?:BIG|SMALL)?SERIAL|IDENTITY)\b", re.IGNORECASE)
 """Type of a column whose keys PostgreSQL takes from a sequence."""

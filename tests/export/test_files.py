@@ -20,7 +20,7 @@ from support import making
 from support.made_run import Run, whole
 from support.source import ROOT
 
-NOT_IN_THIS_RUN = {"event_kinds", "procedure", "replication"}
+NOT_IN_THIS_RUN = {"event_kinds", "procedure", "replication", "thread_groups"}
 
 
 @pytest.fixture(scope="module")

@@ -61,11 +61,11 @@ def row(columns: tables.Columns, place: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("table", OF_TRIALS, ids=lambda table: table.name)
 def test_every_table_has_its_own_columns_all_of_one_length(table: Any) -> None:
-    seen = making.with_kinds(making.measurement(), {"read": 1.0})
+    seen = making.with_kinds(making.with_threads(making.measurement(), {"a": 1.0}), {"read": 1.0})
     seen = seen.model_copy(update={"procedure": STEPS})
     server = seen.server.model_copy(update={"replication": {"commits_acknowledged": 12.0}})
     one = Attempt(seen.model_copy(update={"server": server}), State.VALID)
-    made = tables.ROWS_BY_TABLE[table.name](one, [one.measurement])
+    made = tables.ROWS_BY_TABLE[table](one, [one.measurement])
     assert list(made) == list(table.schema)
     (length,) = {len(values) for values in made.values()}
     assert length > 0
@@ -82,7 +82,7 @@ def test_a_trial_that_saw_nothing_has_rows_without_numbers(table: Any) -> None:
             "server": bare.server.model_copy(update={"process": None, "settings": {}}),
         }
     )
-    made = tables.ROWS_BY_TABLE[table.name](Attempt(bare, State.FAILED, "died"), [bare])
+    made = tables.ROWS_BY_TABLE[table](Attempt(bare, State.FAILED, "died"), [bare])
     assert {len(values) for values in made.values()} == {1 if table.name == "trials" else 0}
 
 
@@ -174,6 +174,18 @@ def test_steps_are_told() -> None:
     assert list(tables.procedure(one, [])["done"]) == ["yes", "no"]
     assert list(tables.procedure(one, [])["step"]) == [0, 1]
     assert row(tables.trial(one, []))["dataset"] is None
+
+
+def test_threads_of_a_server_are_rows_by_group() -> None:
+    shares = {"connection": 0.75, "ib_log_writer": 0.25}
+    made = making.with_threads(making.measurement(server_cpu_s=8.0), shares)
+    columns = tables.thread_groups(Attempt(made, State.VALID), [])
+    assert row(columns, 1) == {
+        "name": "ib_log_writer",
+        "user_s": pytest.approx(1.4),
+        "system_s": pytest.approx(0.6),
+        "queued_s": pytest.approx(0.2),
+    }
 
 
 def test_seconds_have_their_phase_and_latency_in_ms() -> None:

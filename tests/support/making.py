@@ -27,6 +27,7 @@ from dbdyno.measurement.parts import (
     Phase,
     ProcessWork,
     StatusSeries,
+    ThreadWork,
     WatchSample,
 )
 from dbdyno.plan.load import LoadPlan
@@ -219,8 +220,18 @@ def unseen(made: Measurement, process: Literal["server", "generator"] = "server"
     watch = tuple(one.model_copy(update=zeros) for one in made.watch)
     if process == "generator":
         return changed(made, watch=watch)
-    server = made.server.model_copy(update={"pid": None, "cpu_s": 0.0, "process": None})
+    unread = {"pid": None, "cpu_s": 0.0, "process": None, "threads": {}}
+    server = made.server.model_copy(update=unread)
     return changed(made, watch=watch, server=server)
+
+
+def with_threads(made: Measurement, shares: dict[str, float]) -> Measurement:
+    """The same trial whose server's CPU these groups of threads share; 70 % is in user mode."""
+    threads = {}
+    for group, share in shares.items():
+        cpu_s = share * made.server.cpu_s
+        threads[group] = ThreadWork(user_s=0.7 * cpu_s, system_s=0.3 * cpu_s, queued_s=0.1 * cpu_s)
+    return changed(made, server=made.server.model_copy(update={"threads": threads}))
 
 
 def with_kinds(made: Measurement, shares: dict[str, float]) -> Measurement:

@@ -24,6 +24,10 @@ WORKLOADS = ("oltp_read_write", "oltp_read_only")
 BLOCKS = 6
 FACTORS = {making.A: 1.0, making.B: 0.93}
 SETTING = "default"
+THREADS = {
+    making.A: {"connection": 0.85, "ib_log_writer": 0.05, "unnamed": 0.1},
+    making.B: {"connection": 0.8, "ib_log_writer": 0.15, "unnamed": 0.05},
+}
 
 
 def plan() -> Plan:
@@ -106,6 +110,7 @@ def _trial(
         Step(name="purge binary logs", seconds=0.1),
         Step(name="settle", seconds=3.0),
     )
+    one = making.with_threads(one, THREADS[system])
     return _replicated(making.changed(one, procedure=steps))
 
 

@@ -110,6 +110,7 @@ def run_trial(
         waiting=seen.waiting or {},
         allocator=allocator,
         balanced=server.balanced if isinstance(server, EndpointServer) else (),
+        threads=counters.threads(),
     )
     if counters.origin_s is None:
         return _measurement(plan, trial, started_at, facts, seen)

@@ -147,9 +147,7 @@ TRIALS: Final = TableDefinition(
         text("server_version", "the version that the server reports"),
         number("server_cpu_s", "CPU time of the server's process in the window"),
         integer("server_read_bytes", "bytes that the server read from storage, not the page cache"),
-        integer(
-            "server_written_bytes", "bytes written to storage for the server, at once or later"
-        ),
+        integer("server_written_bytes", "bytes written to storage for the server, now or later"),
         integer("server_switches_voluntary", "context switches because a thread waited"),
         integer("server_switches_involuntary", "context switches because a thread was preempted"),
         text("engine_version", "version of the load generator"),
@@ -157,9 +155,7 @@ TRIALS: Final = TableDefinition(
         integer("engine_threads", "number of the load generator's threads"),
         number("engine_cpu_s", "CPU time of the load generator in the window"),
         number("engine_cpu_share_max", "CPU share of the load generator's busiest thread, 0 to 1"),
-        number(
-            "status_cpu_ms", "the server's CPU time for a reading of its counters, before the load"
-        ),
+        number("status_cpu_ms", "the server's CPU time to report its counters, before the load"),
         text("dataset", "digest of the loaded rows; empty if not computed"),
         text("machine", "machine of the cluster; empty: the machine where dbdyno was started"),
         number(
@@ -268,6 +264,16 @@ REPLICATION: Final = TableDefinition(
         number("value", "value of the number"),
     ),
 )
+THREAD_GROUPS: Final = TableDefinition(
+    "thread_groups",
+    "one row per group of the server's threads or processes, in the window",
+    (
+        text("name", "name of the group, such as `connection`; `unnamed`: without a name"),
+        number("user_s", "CPU time in user mode"),
+        number("system_s", "CPU time in the kernel"),
+        number("queued_s", "time in which threads were ready while others had the CPUs"),
+    ),
+)
 COST_TABLE: Final = TableDefinition(
     "costs",
     "one row per cost of a transaction",
@@ -308,20 +314,6 @@ LEVELS: Final = TableDefinition(
         integer("blocks_needed", "if `undecided`: number of blocks that would probably be enough"),
     ),
     is_of_trials=False,
-)
-TABLES: Final = (
-    TRIALS,
-    EVENT_KINDS,
-    PROCEDURE,
-    INTERVALS,
-    WATCH,
-    DISKS,
-    NETWORKS,
-    STATUS,
-    SETTINGS,
-    REPLICATION,
-    COST_TABLE,
-    LEVELS,
 )
 
 
@@ -493,6 +485,12 @@ def replication(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     return {"name": list(numbers), "value": list(numbers.values())}
 
 
+def thread_groups(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
+    """A row for each group of the server's threads; empty if they were not read."""
+    groups = attempt.measurement.server.threads
+    return _columns(THREAD_GROUPS, ({"name": n, **work.model_dump()} for n, work in groups.items()))
+
+
 def costs(attempt: Attempt, peers: Sequence[Measurement]) -> Columns:
     """A row for each counted cost, by a counter shared by all `peers` if possible."""
     seen = [attempt.measurement]
@@ -526,20 +524,22 @@ def _columns(table: TableDefinition, rows: Iterable[Mapping[str, Any]]) -> Colum
     return values_by_column
 
 
-ROWS_BY_TABLE: Final[Mapping[str, Callable[[Attempt, Sequence[Measurement]], Columns]]] = {
-    TRIALS.name: trial,
-    EVENT_KINDS.name: event_kinds,
-    PROCEDURE.name: procedure,
-    INTERVALS.name: intervals,
-    WATCH.name: watch,
-    DISKS.name: disks,
-    NETWORKS.name: networks,
-    STATUS.name: status,
-    SETTINGS.name: settings,
-    REPLICATION.name: replication,
-    COST_TABLE.name: costs,
+ROWS_BY_TABLE: Final[dict[TableDefinition, Callable[[Attempt, Sequence[Measurement]], Columns]]] = {
+    TRIALS: trial,
+    EVENT_KINDS: event_kinds,
+    PROCEDURE: procedure,
+    INTERVALS: intervals,
+    WATCH: watch,
+    DISKS: disks,
+    NETWORKS: networks,
+    STATUS: status,
+    SETTINGS: settings,
+    REPLICATION: replication,
+    THREAD_GROUPS: thread_groups,
+    COST_TABLE: costs,
 }
 """Who makes the rows of which table; `peers` are all trials of the same cell."""
+TABLES: Final = (*ROWS_BY_TABLE, LEVELS)
 
 
 def parts_of(
@@ -595,5 +595,5 @@ def columns(table: TableDefinition, attempts: Sequence[Attempt], place: int) -> 
     """Values of an attempt in the table's own columns, in the order of its schema."""
     attempt = attempts[place]
     peers = [other.measurement for other in attempts if other.cell == attempt.cell]
-    values = ROWS_BY_TABLE[table.name](attempt, peers)
+    values = ROWS_BY_TABLE[table](attempt, peers)
     return {name: values[name] for name in table.schema}

@@ -72,10 +72,16 @@ def test_a_threads_switches_are_both_or_none() -> None:
     assert proc.switches("voluntary_ctxt_switches:\t150\n") is None
 
 
+@pytest.mark.parametrize("text", ["", "0 0 0\n", "582859 617699\n", "582859 a 7\n"])
+def test_queueing_of_a_thread_is_unknown_where_the_kernel_does_not_count_it(text: str) -> None:
+    assert proc.queued_ns("582859 617699 7\n") == 617699
+    assert proc.queued_ns(text) is None
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (STAT.format("700 300 20 10"), ProcessStat(ticks=1030, threads=33)),
+        (STAT.format("700 300 20 10"), ProcessStat("odd) name (x", 700, 300, 30, threads=33)),
         (STAT.format("700 300 x 10"), None),
         ("4711 (mysqld) S 1", None),
         ("", None),
@@ -101,6 +107,7 @@ def test_no_text_raises(text: str) -> None:
     assert all(disk.reads >= 0 for disk in proc.disks(text).values())
     assert all(device.dropped >= 0 for device in proc.networks(text).values())
     assert proc.switches(text) is None
+    assert (proc.queued_ns(text) or 0) >= 0
     assert proc.process_stat(text) is None
 
 

@@ -1,12 +1,16 @@
 """The server's counters are read at the window's edges, as the engine's intervals place them."""
 
+import os
+
 import pytest
 
 from dbdyno.errors import ServerError
 from dbdyno.experiment.watch import proc
 from dbdyno.experiment.watch import window as room
 from dbdyno.experiment.watch.proc import Switches
+from dbdyno.experiment.watch.threads import ThreadReading
 from dbdyno.experiment.watch.window import WindowCounters
+from dbdyno.measurement.parts import ThreadWork
 from support.world import FakeServer
 
 
@@ -207,3 +211,70 @@ def test_a_server_that_is_gone_after_the_window_takes_nothing_away(server, monke
     before = window.status()
     window.close()
     assert (window.status(), window.error) == (before, None)
+
+
+@pytest.fixture
+def thread_readings(server, monkeypatch, clock):
+    """The moments at which the threads of a server on this machine were read."""
+    server.pid = os.getpid()
+    read_at_s = []
+
+    def read(pid):
+        read_at_s.append(clock.now_s)
+        return {7: ThreadReading("connection", 200 * len(read_at_s), 100, None)}
+
+    monkeypatch.setattr(room, "read_threads", read)
+    return read_at_s
+
+
+def measure(window, clock):
+    """The load's time, from its first second to the last reading."""
+    window.interval_ended(1.0)
+    while (left_s := window.seconds_to_edge()) is not None:
+        clock.now_s += max(0.0, left_s)
+        window.read_if_due()
+
+
+def test_threads_are_read_while_the_loads_sessions_are_there(server, thread_readings, clock):
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    measure(window, clock)
+    begin_s = window.origin_s
+    assert thread_readings == pytest.approx([begin_s + 4.9, begin_s + 14.9])
+    assert window.read_at_s() == pytest.approx((5.0, 5.0, 15.0, 15.0))
+    work = ThreadWork(user_s=200 / proc.TICKS_PER_S, system_s=0.0)
+    assert window.threads() == {"connection": work}
+
+
+def test_without_warm_up_threads_are_first_read_before_the_load(server, thread_readings, clock):
+    window = WindowCounters(server, warmup_s=0, window_s=10)
+    assert len(thread_readings) == 1
+    measure(window, clock)
+    assert thread_readings[1] == pytest.approx(window.origin_s + 9.9)
+    assert window.threads().keys() == {"connection"}
+
+
+def test_threads_that_are_dear_to_read_are_read_once(server, monkeypatch, thread_readings, clock):
+    read = room.read_threads
+
+    def read_slowly(pid):
+        clock.now_s += 0.2
+        return read(pid)
+
+    monkeypatch.setattr(room, "read_threads", read_slowly)
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    measure(window, clock)
+    assert (len(thread_readings), window.threads()) == (1, {})
+    assert server.readings == 2
+
+
+def test_a_window_that_was_cut_short_or_a_server_elsewhere_has_no_threads(
+    server, thread_readings, clock
+):
+    window = WindowCounters(server, warmup_s=0, window_s=10)
+    window.close()
+    assert window.status() != {}
+    assert window.threads() == {}
+    server.pid = 0
+    window = WindowCounters(server, warmup_s=0, window_s=10)
+    measure(window, clock)
+    assert (len(thread_readings), window.threads()) == (1, {})

@@ -45,9 +45,17 @@ class NetworkCounters:
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """A process's CPU in clock ticks, ended children included, and its threads."""
+    """Name, CPU in clock ticks and number of threads of a process.
 
-    ticks: int
+    Attributes:
+        user_ticks, system_ticks: of the process, or of the thread whose file it is.
+        ended_ticks: of the process's ended children.
+    """
+
+    name: str
+    user_ticks: int
+    system_ticks: int
+    ended_ticks: int
     threads: int
 
 
@@ -150,11 +158,13 @@ def megahertz(text: str) -> list[float]:
 
 
 def process_stat(text: str) -> ProcessStat | None:
-    """/proc/PID/stat; None for malformed text. The program's name may hold any character."""
-    numbers = text.rpartition(")")[2].split()
+    """/proc/PID/stat, or a thread's; None for malformed text. The name may hold any character."""
+    begin, _, rest = text.rpartition(")")
+    numbers = rest.split()
     if len(numbers) < 18 or not all(numbers[i].isdecimal() for i in (11, 12, 13, 14, 17)):
         return None
-    return ProcessStat(ticks=sum(map(int, numbers[11:15])), threads=int(numbers[17]))
+    user, system, *ended = map(int, numbers[11:15])
+    return ProcessStat(begin.partition("(")[2], user, system, sum(ended), int(numbers[17]))
 
 
 def switches(text: str) -> Switches | None:
@@ -165,6 +175,17 @@ def switches(text: str) -> Switches | None:
     if voluntary is None or involuntary is None:
         return None
     return Switches(voluntary, involuntary)
+
+
+def queued_ns(text: str) -> int | None:
+    """/proc/PID/task/TID/schedstat: time that the thread was ready while others had the CPUs.
+
+    None for malformed text, and without a run so far: kernels that do not count print zeros.
+    """
+    words = text.split()
+    if len(words) != 3 or not all(word.isdecimal() for word in words) or not int(words[2]):
+        return None
+    return int(words[1])
 
 
 def _lines(text: str) -> Iterator[list[str]]:
@@ -239,6 +260,17 @@ def family(pid: int) -> list[int]:
     return members
 
 
+def task_folders(pid: int) -> Iterator[tuple[Path, list[Path]]]:
+    """Folders of the process and its descendants, each with the folders of its threads."""
+    for member in family(pid):
+        process = PROC / str(member)
+        try:
+            threads = list((process / "task").iterdir())
+        except OSError:
+            continue
+        yield process, threads
+
+
 def read_process(pid: int) -> ProcessReading:
     """The counters of the process and its descendants; `GONE` for a missing process.
 
@@ -260,7 +292,8 @@ def _read(members: Sequence[int]) -> ProcessReading:
         stat = process_stat(text_of(PROC / f"{member}/stat"))
         if stat is None:
             continue
-        ticks, threads = ticks + stat.ticks, threads + stat.threads
+        ticks += stat.user_ticks + stat.system_ticks + stat.ended_ticks
+        threads += stat.threads
         pages = [int(w) for w in text_of(PROC / f"{member}/statm").split() if w.isdecimal()]
         if len(pages) > 2:
             private, shared = private + max(0, pages[1] - pages[2]), max(shared, pages[2])
@@ -328,11 +361,7 @@ def _growth(before: Switches, after: Switches) -> Switches:
 
 
 def _threads(pid: int) -> Iterator[tuple[int, Switches]]:
-    for member in family(pid):
-        try:
-            threads = list((PROC / f"{member}/task").iterdir())
-        except OSError:
-            continue
+    for _, threads in task_folders(pid):
         for thread in threads:
             counts = switches(text_of(thread / "status"))
             if counts is not None:

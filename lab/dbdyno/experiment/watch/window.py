@@ -4,6 +4,11 @@ The engine reports each interval when it ends, with its time since the load bega
 the lab computes on its own clock when an edge is due. A reading takes as long as the server needs
 to list its counters: some milliseconds, more under overload. Without a warm-up the first reading is
 made before the engine logs in, so that logins are counted too.
+
+Threads of the server are read a hundredth of the window before each edge: sessions end with the
+load, right after the window, and their threads with them. For a window of 10 s that is 100 ms, and
+a reading may take as much CPU. If the first takes more, as with some thousands of threads, the
+second is left out.
 """
 
 from __future__ import annotations
@@ -13,8 +18,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dbdyno.errors import ServerError
-from dbdyno.experiment.watch.proc import ProcessReading, SwitchCounter, Switches, read_process
-from dbdyno.measurement.parts import ProcessWork
+from dbdyno.experiment.watch.proc import (
+    SHARE_MAX,
+    ProcessReading,
+    SwitchCounter,
+    Switches,
+    read_process,
+)
+from dbdyno.experiment.watch.threads import ThreadReading, read_threads, work_between
+from dbdyno.measurement.parts import ProcessWork, ThreadWork
 from dbdyno.measurement.replication import over_window
 from dbdyno.servers.base import Replicated, Server
 
@@ -55,9 +67,14 @@ class WindowCounters:
         self._due_s = [warmup_s, warmup_s + window_s]
         self._edges: list[Edge] = []
         self._switches = SwitchCounter(server.pid)
+        self._threads: list[dict[int, ThreadReading]] = []
+        self._reads_threads = read_process(server.pid).threads > 0
+        self._lead_s = SHARE_MAX * window_s
         self.origin_s: float | None = None
         self.error: str | None = None
         if warmup_s == 0:
+            if self._threads_come_next():
+                self._read_threads()
             self._read()
 
     def interval_ended(self, at_s: float) -> None:
@@ -67,18 +84,22 @@ class WindowCounters:
         self.origin_s = origin_s if self.origin_s is None else min(self.origin_s, origin_s)
 
     def read_if_due(self) -> None:
-        """Reads the counters if an edge is due, and threads within the window, as they may end."""
-        left_s = self.seconds_to_edge()
-        if left_s is not None and left_s <= EARLY_S:
+        """Makes each reading that is due; in the window reads switches too, as threads may end."""
+        if self._is_due() and self._threads_come_next():
+            self._read_threads()
+        if self._is_due():
             self._read()
-        elif left_s is not None and self._edges:
+        elif self._edges and self.seconds_to_edge() is not None:
             self._switches.read_if_due()
 
     def seconds_to_edge(self) -> float | None:
         """Seconds until the next reading; None if unknown or if no reading is left."""
         if self.origin_s is None or self.error or len(self._edges) == 2:
             return None
-        return self.origin_s + self._due_s[len(self._edges)] - time.monotonic()
+        due_s = self._due_s[len(self._edges)]
+        if self._threads_come_next():
+            due_s -= self._lead_s
+        return self.origin_s + due_s - time.monotonic()
 
     def close(self) -> None:
         """Make the second reading now if the window was cut short, else check it.
@@ -143,6 +164,28 @@ class WindowCounters:
             switches_voluntary=self._switches.total.voluntary if both else None,
             switches_involuntary=self._switches.total.involuntary if both else None,
         )
+
+    def threads(self) -> dict[str, ThreadWork]:
+        """Work of the server's threads by group; empty unless both edges and threads were read.
+
+        A group loses the work of threads that ended within the window.
+        """
+        if len(self._edges) < 2 or len(self._threads) < 2:
+            return {}
+        return work_between(*self._threads)
+
+    def _is_due(self) -> bool:
+        left_s = self.seconds_to_edge()
+        return left_s is not None and left_s <= EARLY_S
+
+    def _threads_come_next(self) -> bool:
+        """True if the next reading is of threads, before the next edge."""
+        return self._reads_threads and len(self._threads) == len(self._edges)
+
+    def _read_threads(self) -> None:
+        began_cpu_s = time.thread_time()
+        self._threads.append(read_threads(self._server.pid))
+        self._reads_threads = time.thread_time() - began_cpu_s <= self._lead_s
 
     def _read(self) -> None:
         process, switches = read_process(self._server.pid), self._switches.read()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 from tests import test_tidy
 from typer.main import get_command
 
-from dbdyno import _engine
+from dbdyno import __version__, _engine
 from dbdyno.cli.app import DEMO, app
 from dbdyno.judge import audit
 from dbdyno.measurement.cost import COSTS
@@ -145,9 +146,17 @@ def test_every_example_is_short_and_in_the_index_and_its_plan_comes_with_dbdyno(
         assert (command, (LAB / "plans" / f"{name}.yaml").is_file()) == ("run", True), page
 
 
-def test_the_changelog_tells_what_is_not_released_yet() -> None:
-    unreleased = (ROOT / "CHANGELOG.md").read_text().split("## Unreleased")[1]
-    assert re.search(r"^- \S", unreleased, re.MULTILINE)
+def test_the_version_is_the_same_everywhere_and_in_the_changelog() -> None:
+    cargo, project, lock = (
+        tomllib.loads((ROOT / name).read_text())
+        for name in ("Cargo.toml", "pyproject.toml", "Cargo.lock")
+    )
+    crates = [crate for crate in lock["package"] if crate["name"].startswith("dbdyno-")]
+    versions = {crate["version"] for crate in crates}
+    versions |= {cargo["workspace"]["package"]["version"], project["project"]["version"]}
+    assert versions == {__version__, _engine.version()}
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[:2] == ["Unreleased", __version__]
 
 
 def test_every_check_of_the_audit_gives_the_levels_that_are_told() -> None:

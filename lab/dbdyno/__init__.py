@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dbdyno.api import Run, load
 
 __all__ = ["Run", "__version__", "load"]
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> object:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dbdyno import __version__
 from dbdyno.errors import BundleError
 from dbdyno.judge.judgement import judge
 from dbdyno.store import archive, bundle
@@ -110,6 +111,13 @@ FORGERIES: list[tuple[str, Change, str]] = [
     ("trials/00002.json", lambda v: v.update(window_s=float("nan")), "no JSON"),
     ("trials/00002.json", lambda v: v.update({"\x1b]0;x": 1}), "cannot read"),
     ("trials/00002.json", lambda v: v.update(intervals={"a": 1}), "cannot read"),
+    (
+        "trials/00002.json",
+        lambda v: v["server"].update(newer=1),
+        f"found: server.newer: dbdyno {__version__} does not know this field\n"
+        "  hint: read it with dbdyno 0.1.0, which began it",
+    ),
+    ("run.json", lambda v: v.update(newer=1, dbdyno_version="1.7.0"), "with dbdyno 1.7.0, which"),
 ]
 
 

@@ -50,8 +50,8 @@ def test_another_programs_database_is_refused(tmp_path):
     ("edits", "writer"),
     [
         ("PRAGMA user_version = 99; UPDATE meta SET dbdyno_version = '7.1'", "dbdyno 7.1"),
-        ("PRAGMA user_version = 1; DROP TABLE meta", "an unreleased dbdyno"),
-        ("PRAGMA user_version = 1; DELETE FROM meta", "an unreleased dbdyno"),
+        ("PRAGMA user_version = 2; DROP TABLE meta", "an unreleased dbdyno"),
+        ("PRAGMA user_version = 2; DELETE FROM meta", "an unreleased dbdyno"),
     ],
 )
 def test_a_store_of_another_format_is_refused_with_its_writer_and_left_alone(

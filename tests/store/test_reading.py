@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno import __version__
 from dbdyno.__main__ import main
 from dbdyno.cli import flow
 from dbdyno.cli.flow import ReportOptions
@@ -142,6 +143,18 @@ def test_what_could_not_be_read_again_is_not_stored(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=f"trial {odd.trial.key} of run .* is not stored"):
             store.append(odd)
         assert store.measurements(run.run_id) == []
+
+
+def test_a_field_of_a_newer_dbdyno_is_refused_with_both_versions(
+    tmp_path: Path, good: StoredRun
+) -> None:
+    newer = "UPDATE runs SET dbdyno_version = '1.7.0';"
+    newer += "UPDATE measurements SET measurement = json_insert(measurement, '$.newer', 1)"
+    change(tmp_path, lambda file: file.executescript(newer))
+    with Store.open(tmp_path) as store, pytest.raises(StoreError) as caught:
+        store.block(good.run_id, 0)
+    assert caught.value.found == f"newer: dbdyno {__version__} does not know this field"
+    assert "read it with dbdyno 1.7.0, which began it" in str(caught.value)
 
 
 DAMAGED: list[tuple[str, str, str]] = [

@@ -28,10 +28,10 @@ from dbdyno.measurement.measurement import Measurement
 from dbdyno.measurement.parts import SECRET, Noun
 from dbdyno.plan.plan import Plan
 from dbdyno.store import archive, histogram_log
-from dbdyno.store.reading import StoredRun
+from dbdyno.store.reading import StoredRun, fault_of
 
-FORMAT: Final = 2
-"""Raised when a file changes its meaning or goes."""
+FORMAT: Final = 1
+"""Raised when a file or a value changes its meaning or goes; the next is 3, as of the store's."""
 SUFFIX: Final = ".dbdyno.zip"
 TRIALS_MAX: Final = 1_000_000
 README: Final = """\
@@ -100,17 +100,17 @@ def write(path: Path, run: StoredRun, measurements: Sequence[Measurement]) -> st
 def read_bundle(path: Path) -> BundleContent:
     """Read a bundle and check every part of it; BundleError if it differs from that of `write`."""
     files, digest = archive.read(path)
+    about = _json(files, "run.json")
     try:
-        head = _run(files)
+        head = _run(about)
         plan = _plan(_json(files, "plan.json"), head.plan_hash)
         _check_names(files, head.measurements)
         measurements = [_measurement(files, n, head.run_id) for n in range(head.measurements)]
     except ValidationError as error:
-        first = error.errors()[0]
         raise BundleError(
             f"{path.name} holds a value that this dbdyno cannot read",
-            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:200],
-            hint="read it with the version that wrote it",
+            found=fault_of(error),
+            hint=f"read it with dbdyno {_version(about)}, which began it, or a later one",
         ) from error
     except ValueError as error:
         raise BundleError(f"{path.name} is damaged", found=str(error)[:200]) from error
@@ -146,12 +146,16 @@ def _named(number: int, suffix: str) -> str:
     return f"trials/{number:05d}.{suffix}"
 
 
-def _run(files: Mapping[str, bytes]) -> _Run:
-    value = _json(files, "run.json")
+def _version(about: object) -> str:
+    """Version of dbdyno in run.json, which a stranger may have written."""
+    version = about.get("dbdyno_version") if isinstance(about, dict) else None
+    return version[:20] if isinstance(version, str) else "of an unknown version"
+
+
+def _run(value: object) -> _Run:
     if isinstance(value, dict) and value.get("format") != FORMAT:  # its other keys are unknown
-        version = str(value.get("dbdyno_version"))[:20]
         raise BundleError(
-            f"the bundle was written by dbdyno {version} in another format",
+            f"the bundle was written by dbdyno {_version(value)} in another format",
             wanted=f"format {FORMAT}, that of dbdyno {__version__}",
             found=f"format {str(value.get('format'))[:20]}",
             hint="read it with the version that wrote it",

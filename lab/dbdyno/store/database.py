@@ -23,7 +23,7 @@ from dbdyno.budget import CPU_S, limit, too_much
 from dbdyno.errors import StoreError
 from dbdyno.files import refuse_shared
 from dbdyno.plan.plan import ChosenDesign
-from dbdyno.store.reading import READ_ELSEWHERE, readable
+from dbdyno.store.reading import read_elsewhere, readable
 
 WAIT_S: Final = 20.0
 """How long a writer waits for another lab's transaction in the same workspace."""
@@ -186,7 +186,7 @@ def _set_up(connection: sqlite3.Connection, path: Path, *, make: bool) -> None:
 
 
 def _writer(connection: sqlite3.Connection) -> str:
-    """Version of the file's dbdyno; format 1, before the first release, did not note it."""
+    """Version of the file's dbdyno; the oldest, which were never released, did not note it."""
     try:
         (version,) = connection.execute("SELECT dbdyno_version FROM meta").fetchone()
     except (sqlite3.OperationalError, TypeError):
@@ -199,8 +199,12 @@ def _writer(connection: sqlite3.Connection) -> str:
 # are for queries at the `sqlite3` prompt.
 
 APPLICATION_ID: Final = 0x6462_6479  # "dbdy": marks our files
-FORMAT: Final = 2
-"""Raised when a stored value changes its meaning or goes; no other format is read."""
+FORMAT: Final = 1
+"""Raised when a stored value changes its meaning or goes; format 1 is read by every later version.
+
+A new optional field does not raise it (docs/reference/stability.md). The next is 3: versions before
+the first release wrote 2.
+"""
 
 
 def _kept(table: str, subject: str) -> str:
@@ -481,9 +485,11 @@ def add_design(connection: sqlite3.Connection, run_id: str, design: ChosenDesign
 def design_of(connection: sqlite3.Connection, run_id: str) -> ChosenDesign | None:
     """A run's chosen design, if any, with the last added time."""
     row = connection.execute(
-        "SELECT design FROM designs WHERE run_id = ? ORDER BY additions DESC LIMIT 1", (run_id,)
+        "SELECT design, dbdyno_version FROM designs JOIN runs USING (run_id) WHERE run_id = ?"
+        " ORDER BY additions DESC LIMIT 1",
+        (run_id,),
     ).fetchone()
     if row is None:
         return None
-    with readable(f"the design of run {run_id} cannot be read", READ_ELSEWHERE):
+    with readable(f"the design of run {run_id} cannot be read", read_elsewhere(row[1])):
         return ChosenDesign.model_validate_json(row[0])

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from dbdyno import __version__
 from dbdyno.errors import StoreError
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import Plan
 
-READ_ELSEWHERE: Final = "read it with the dbdyno that wrote it; other runs can be read as before"
 HDR_HEAD_BYTES: Final = 8
 """Of a deflated HDR V2 histogram: its kind and its length; a zlib stream follows."""
 HDR_INFLATED_BYTES_MAX: Final = 2**20
@@ -65,17 +65,29 @@ def readable(message: str, hint: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        fault = f"{place}: {first['msg']}" if place else first["msg"]
-        raise StoreError(message, found=fault[:200], hint=hint) from error
+        raise StoreError(message, found=fault_of(error), hint=hint) from error
     except (ValueError, TypeError) as error:  # SQLite keeps any value in any column
         raise StoreError(message, found=str(error)[:200], hint=hint) from error
 
 
+def fault_of(error: ValidationError) -> str:
+    """The first fault of a value, with its place: a field may be of a newer dbdyno."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    is_newer = first["type"] == "extra_forbidden"
+    reason = f"dbdyno {__version__} does not know this field" if is_newer else first["msg"]
+    return (f"{place}: {reason}" if place else reason)[:200]
+
+
+def read_elsewhere(version: object) -> str:
+    """The remedy for a row that cannot be read, of a run that this version of dbdyno began."""
+    writer = f"{version}"[:20]
+    return f"read it with dbdyno {writer}, which began it, or a later one; other runs can be read"
+
+
 def run_of(run_id: str, row: tuple[Any, ...]) -> StoredRun:
     """A run of its row, in the order of `_ROW`; StoreError if it cannot be read."""
-    with readable(f"run {run_id} cannot be read", READ_ELSEWHERE):
+    with readable(f"run {run_id} cannot be read", read_elsewhere(row[4])):
         created_at, finished_at, plan_json, command, version, environment, planned = (
             _ROW.validate_python(row, strict=True)
         )
@@ -107,10 +119,10 @@ def text_of(value: Plan | Measurement) -> str:
 
 
 def measurement_of(
-    run_id: str, key: str, text: str, blobs: Mapping[int, Mapping[str, bytes]]
+    run_id: str, version: object, key: str, text: str, blobs: Mapping[int, Mapping[str, bytes]]
 ) -> Measurement:
     """A measurement of its JSON and its histograms; StoreError naming its trial if unreadable."""
-    with readable(f"trial {key} of run {run_id} cannot be read", READ_ELSEWHERE):
+    with readable(f"trial {key} of run {run_id} cannot be read", read_elsewhere(version)):
         bare = Measurement.model_validate_json(text)
         if any(index >= len(bare.intervals) for index in blobs):
             raise ValueError("there is a histogram of an interval that is not there")

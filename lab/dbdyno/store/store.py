@@ -253,13 +253,14 @@ class Store:
             for identity, interval, name, blob in stored:
                 blobs.setdefault(identity, {}).setdefault(interval, {})[name] = blob
             rows = self._connection.execute(
-                "SELECT id, run_id, trial_key, measurement FROM measurements"
+                "SELECT id, run_id, trial_key, measurement, (SELECT dbdyno_version FROM runs"
+                " WHERE runs.run_id = measurements.run_id) FROM measurements"
                 f" WHERE {wanted} ORDER BY id",
                 values,
             ).fetchall()
         return [
-            measurement_of(run_id, key, text, blobs.get(identity, {}))
-            for identity, run_id, key, text in rows
+            measurement_of(run_id, version, key, text, blobs.get(identity, {}))
+            for identity, run_id, key, text, version in rows
         ]
 
     def done(self, run_id: str, *, impossible: bool = True) -> set[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dbdyno.judge.verdict import Verdict
 from dbdyno.language.catalogues import Language
@@ -22,8 +22,6 @@ from dbdyno.report.parts import Table, numeric, table
 from dbdyno.report.tell.measured import cell_title
 from dbdyno.report.tell.terms import term
 from dbdyno.report.tell.verdicts import change_decided
-
-FORMAT: Final = 1
 
 
 class HistoryEntry(Noun):
@@ -97,7 +95,7 @@ class History(Result):
     def document(self) -> dict[str, Any]:
         """Every verdict."""
         verdicts = [entry.model_dump(mode="json") for entry in self.listed]
-        return {"format": FORMAT, "verdicts": verdicts}
+        return {"verdicts": verdicts}
 
 
 def tables(listed: Sequence[HistoryEntry]) -> Iterator[Table]:

@@ -27,7 +27,6 @@ from dbdyno.report.sections.method import generator_threads
 from dbdyno.report.tell.measured import cell_title
 from dbdyno.report.tell.terms import term
 
-FORMAT: Final = 1
 ROWS_PLAIN_MAX: Final = 40
 DIFFERENCES_OPEN_MAX: Final = 25
 """A longer table of what differed is folded."""
@@ -69,7 +68,6 @@ class Replay(Result):
     def document(self) -> dict[str, Any]:
         """Both runs, the answer, every agreement and difference."""
         return {
-            "format": FORMAT,
             "first": self.first.facts.model_dump(mode="json"),
             "second": self.second.facts.model_dump(mode="json"),
             "answer": [str(line) for line in answer(self)],

@@ -50,7 +50,7 @@ def render(result: Result, output: Output, language: Language = Language.EN) -> 
     """Render a result in a form and a language; JSON is the same in every language."""
     match output:
         case Output.JSON:
-            values = result.document()
+            values = {"format": document.FORMAT, **result.document()}
             return document.text({key: document.finite(value) for key, value in values.items()})
         case Output.MARKDOWN:
             blocks = (translated(block, language) for block in result.markdown())

@@ -70,6 +70,7 @@ CROWDED = {
     "engine/wire/src/mysql": "one file a message of the protocol",
     "lab/dbdyno/cli": "one file a command, or a few that belong together",
     "lab/dbdyno/plan": "one file a part of a plan",
+    "validation": "one file a simulation, and what they share",
 }
 LINES_OF_A_FILE = 600
 # Files with more lines than that, which they may not exceed, and why.
@@ -93,6 +94,7 @@ SMALL_WITH_ONE_IMPORTER = {
     "servers.foreign.postgres_container": "one file a product",
     "servers.watcher": "a process of its own, which imports nothing",
     "servers.launch": "a process of its own, which imports nothing",
+    "stats.moderated": "statistics that know nothing of benchmarks",
     "stats.usl": "a law that knows nothing of benchmarks",
     "store.histogram_log": "a file format of its own",
 }

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from dbdyno.judge.audit import Audit, Sound, audit
 from dbdyno.judge.beside import grid, ladder
 from dbdyno.judge.beside.accounting import Accounting, accountings, cpu_taken
-from dbdyno.judge.beside.causes import Causes
+from dbdyno.judge.beside.causes import Causes, causes
 from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
 from dbdyno.judge.beside.curve import Curve, curves
 from dbdyno.judge.beside.grid import GridSummary, MachineRatio, machine_ratios
@@ -60,7 +60,7 @@ from dbdyno.plan.plan import (
 )
 from dbdyno.plan.systems import Comparison, MeasuredArm
 
-OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting)
+OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting, Causes)
 
 
 class ArmTrials(Noun):
@@ -82,7 +82,7 @@ class Judgement(Noun):
             to find a latency limit.
         slo: the highest sustained rate within the plan's latency limit.
         accountings: each difference split into CPU per transaction and CPU used.
-        causes: where the time of a transaction goes, and counters that differ, in each cell.
+        causes: of each verdict with three sound pairs, what differs besides the metric.
         summaries: all cells of a comparison together, then each workload in each setting.
         curves: the ratio along the load levels of each workload, where it is smooth.
         crossovers: load levels at which a system is better, and worse, where its curve crosses
@@ -207,6 +207,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
                 for one in accountings(both[0], (verdict.estimate for verdict in both[1]))
             ),
         ),
+        causes=_by_cell(judged, (one for both in judged_pairs for one in causes(*both, design))),
         summaries=tuple(
             one for both in judged_pairs for one in grid.summaries(*both, design, block_s)
         ),

@@ -13,7 +13,8 @@ has all of them. Systems are compared by a source common to all, if there is any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,8 +30,18 @@ PAGE_KB_POSTGRES: Final = 8.192
 PROCESS: Final = "process"
 BLOCKS: Final = {"writes": "write", "extends": "extend"}
 """Counters of `pg_stat_io`; from PostgreSQL 18 on it counts the bytes of each as well."""
+IO_WRITTEN: Final = r"wal\.wal_bytes|io\..*\.(write|extend)(s|_bytes)"
 EVENTS_UNSURE_MAX: Final = 0.1
 """Share of events of unknown side of a reading; the error of a cost is half of it."""
+NO_COUNTERS: Final = re.compile(
+    r"^(threads|open|key_blocks|ssl|innodb_(mem|num|undo))_|^(last|uptime)"
+    r"|(^|_|\.)(age|available|avg|capacity|current|free|in_cache|length|limit|lsn|max|memory|min"
+    r"|numbackends|pending|size|stmt_count|used)(_|$)"
+    r"|(pages|bytes)_(data|dirty|misc|total)$|(session|active|idle_in_transaction|busy|cpu)_time$",
+    re.IGNORECASE,
+)
+"""Names of values that rise and fall, and of times of whole sessions. A server's list does not say
+which of its values are counters."""
 
 
 def _in_window(measurement: Measurement) -> float:
@@ -43,7 +54,7 @@ def while_counted(measurement: Measurement) -> float | None:
     return (least + most) / 2 if most - least <= EVENTS_UNSURE_MAX * most else None
 
 
-def _beside_process(measurement: Measurement) -> float:
+def beside_process(measurement: Measurement) -> float:
     """Events between the readings of the server's process, each just before its counters'.
 
     Events that overlap either edge of the window cancel out.
@@ -64,11 +75,13 @@ class CountedBy:
         name: the server's own for the counter, or a key of `report/tell/measured.py`.
         total: sum within one measured window, in the cost's unit; None if unknown.
         events: events over which the total was counted; None if unknown.
+        counters: regular expression of the names of the counters that it reads.
     """
 
     name: str
     total: Total
     events: Total = _in_window
+    counters: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,30 @@ def per_event(source: CountedBy, measurements: Sequence[Measurement]) -> float |
     return total / events if events else None
 
 
+def own_counters(
+    measurements: Sequence[Measurement], counted: Iterable[CountedBy]
+) -> list[CountedBy]:
+    """The counters of the server that all measurements have, and none of these sources reads.
+
+    A counter counts something in some measurement, and falls in none.
+    """
+    every = [measurement.server.status for measurement in measurements]
+    common = [name for name in every[0] if all(name in status for status in every)]
+    growth = {name: [status[name] for status in every] for name in common}
+    read = re.compile("|".join(filter(None, (source.counters for source in counted))) or r"\b\B")
+    return [
+        _counted(name)
+        for name, grown in growth.items()
+        if min(grown) >= 0 < max(grown)
+        and not read.fullmatch(name)
+        and not NO_COUNTERS.search(name)
+    ]
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return "|".join(map(re.escape, names))
+
+
 def _counted(*names: str, scale: float = 1.0, label: str = "") -> CountedBy:
     """The growth of the server's counters over the window, added up; all of them must be there."""
 
@@ -126,7 +163,7 @@ def _counted(*names: str, scale: float = 1.0, label: str = "") -> CountedBy:
             return None
         return sum(status[name] for name in names) * scale
 
-    return CountedBy(label or " + ".join(names), total, while_counted)
+    return CountedBy(label or " + ".join(names), total, while_counted, _any_of(names))
 
 
 def _either(label: str, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> CountedBy:
@@ -139,7 +176,7 @@ def _either(label: str, innodb: tuple[str, ...], mariadb: tuple[str, ...]) -> Co
             return second(measurement)
         return counted
 
-    return CountedBy(label, total, while_counted)
+    return CountedBy(label, total, while_counted, _any_of(innodb + mariadb))
 
 
 def _innodb_written_kb(measurement: Measurement) -> float | None:
@@ -178,7 +215,7 @@ def _process(field: str, scale: float = 1.0) -> CountedBy:
         count = None if process is None else getattr(process, field)
         return None if count is None else count * scale
 
-    return CountedBy(PROCESS, total, _beside_process)
+    return CountedBy(PROCESS, total, beside_process)
 
 
 def _replies_kb(measurement: Measurement) -> float | None:
@@ -196,7 +233,7 @@ POSTGRES_CHANGES: Final = tuple(
 )
 
 COSTS: Final[tuple[Cost, ...]] = (
-    Cost("server_cpu_us", "µs", 1, (CountedBy(PROCESS, _cpu_us, _beside_process),)),
+    Cost("server_cpu_us", "µs", 1, (CountedBy(PROCESS, _cpu_us, beside_process),)),
     Cost(
         "rows_read",
         "rows",
@@ -231,8 +268,8 @@ COSTS: Final[tuple[Cost, ...]] = (
         "KB",
         2,
         (
-            CountedBy("innodb", _innodb_written_kb, while_counted),
-            CountedBy("pg_stat_io", _postgres_written_kb, while_counted),
+            CountedBy("innodb", _innodb_written_kb, while_counted, "Innodb_data_written"),
+            CountedBy("pg_stat_io", _postgres_written_kb, while_counted, IO_WRITTEN),
         ),
     ),
     Cost(
@@ -253,6 +290,7 @@ COSTS: Final[tuple[Cost, ...]] = (
                 "wal.wal_sync + io.*.fsyncs",
                 lambda seen: postgres_syncs(seen.server.status),
                 while_counted,
+                r"wal\.wal_sync|io\..*\.fsyncs",
             ),
         ),
     ),

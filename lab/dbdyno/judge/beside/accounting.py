@@ -99,13 +99,42 @@ def cpu_taken(pairs: Pairs, estimate: Estimate) -> float:
     return sign * min(lost, math.log1p(abs(parts.taken) / fmean(used))) if lost > 0 else 0.0
 
 
+def factor_logs(pairs: Pairs, estimate: Estimate) -> dict[str, list[float]]:
+    """Logarithms of the ratio's factors in each block, with CPU used in up to two factors.
+
+    Returns:
+        `work`, by CPU per transaction; `taken`, by CPU that others took beside one of the systems;
+        `waiting`, by the rest of CPU used. Empty without an `Accounting`; without `taken` where
+        others took about the same beside both systems, or were not observed.
+    """
+    account, both = _accounting(pairs, estimate), paired(pairs, estimate)
+    if account is None:
+        return {}
+    parts = [part for part in (_parts(*pair) for pair in both) if part is not None]
+    work, use = [part[0] for part in parts], [part[1] for part in parts]
+    if account.taken is None or abs(account.taken) < TAKEN_MIN:
+        return {"work": work, "waiting": use}
+    taken = [_taken_part(pair, log) for pair, log in zip(both, use, strict=True)]
+    waiting = [log - part for log, part in zip(use, taken, strict=True)]
+    return {"work": work, "taken": taken, "waiting": waiting}
+
+
+def _taken_part(both: tuple[Sound, Sound], use: float) -> float:
+    """Part of a block's factor by use, as a logarithm, that CPU taken by others explains."""
+    below, above = (disturbance_of(sound.measurement) for sound in both)
+    if below is None or above is None:
+        return 0.0
+    excess = above.share - below.share
+    sound, seen = (both[1], above) if excess > 0 else (both[0], below)
+    used = sound.measurement.server.cpu_s / sound.measurement.window_s / seen.cores
+    most = math.log1p(abs(excess) / used)
+    return max(-most, min(0.0, use)) if excess > 0 else min(most, max(0.0, use))
+
+
 def _accounting(pairs: Pairs, estimate: Estimate) -> Accounting | None:
-    cell = estimate.cell
-    below, above = (pairs.arm(cell, one) for one in (estimate.baseline, estimate.system))
-    blocks = [block for block in below if block in above]
-    if estimate.metric != PRIMARY.name or not blocks:
+    both = paired(pairs, estimate)
+    if estimate.metric != PRIMARY.name or not both:
         return None
-    both = [(below[block], above[block]) for block in blocks]
     parts = [_parts(*pair) for pair in both]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -114,7 +143,7 @@ def _accounting(pairs: Pairs, estimate: Estimate) -> Accounting | None:
     if abs(math.log(by_work * by_use / (estimate.ratio or 1.0))) > EFFECT_MIN:
         return None
     return Accounting(
-        cell=cell,
+        cell=estimate.cell,
         baseline=estimate.baseline,
         system=estimate.system,
         ratio=by_work * by_use,
@@ -123,6 +152,12 @@ def _accounting(pairs: Pairs, estimate: Estimate) -> Accounting | None:
         taken=_taken(both),
         blocks=len(both),
     )
+
+
+def paired(pairs: Pairs, estimate: Estimate) -> list[tuple[Sound, Sound]]:
+    """The baseline's and the system's trial of each block with both."""
+    below, above = (pairs.arm(estimate.cell, x) for x in (estimate.baseline, estimate.system))
+    return [(below[block], above[block]) for block in below if block in above]
 
 
 def _parts(baseline: Sound, system: Sound) -> Parts | None:

@@ -4,20 +4,51 @@
 
 Parts are in microseconds per transaction, with an interval of their difference over the blocks.
 Counters of the server are ranked by how much of the difference they can explain.
+
+A counter differs if its ratio's interval leaves out 1. The intervals of all counters of a cell hold
+together, with variances moved towards the common one (`stats/moderated`). A counter can explain its
+difference per transaction times the largest plausible time of a unit (`UNITS`), but no more than
+the CPU, or the waiting, does. docs/how-it-works/statistics.md has the formulas.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Final
 
-from dbdyno.measurement.measurement import Cell
-from dbdyno.measurement.parts import Noun
+import numpy as np
 
+from dbdyno.judge.beside.accounting import EFFECT_MIN, factor_logs, paired
+from dbdyno.judge.estimate import Pairs
+from dbdyno.judge.interval import LEVEL, end_of, interval, nominal_level
+from dbdyno.judge.verdict import Verdict, Word
+from dbdyno.measurement.cost import COSTS, CountedBy, beside_process, own_counters, source_of
+from dbdyno.measurement.measurement import Cell, Measurement
+from dbdyno.measurement.parts import Noun, WatchSample, mean_over_time
+from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
+from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.moderated import moderated
+
+CONNECTION: Final = "connection"
+"""The group of threads that serve connections."""
+CPU: Final = "server_cpu_us"
+GROUPS_MAX: Final = 6
+"""Groups of threads by name; all others together are `other`."""
+CHANGES_MAX: Final = 10
 EXPLAINS_MIN: Final = 0.05
-"""Least share of a difference that a counter must explain to be named as its cause."""
-EFFECT_MIN: Final = 0.005
-"""A smaller change of throughput by a factor counts as no change."""
+"""A counter that can explain a smaller share of the difference is no cause."""
+EXPLAINS_MOST: Final = 0.5
+"""From this share on a counter may be the main cause."""
+SIMILAR: Final = 0.8
+"""A cost whose ln ratio is at least this share of the CPU's may be what the CPU was used for."""
+SMOOTHING: Final = 0.5
+"""Added to each count, so that none has a logarithm too."""
+SYNC_MS, READ_MS: Final = 10.0, 10.0
+"""Time of a sync and of a read on a slow disk, where neither was measured."""
 
 
 class Factor(Noun):
@@ -41,7 +72,7 @@ class Part(Noun):
         name: `cpu`, `queued`, `waiting`; `user`, `kernel`; or a group of threads.
         difference_us: the system's less the baseline's, mean over blocks; low_us, high_us: its
             interval, which holds together with those of the other parts; None below three blocks.
-        share: of the difference of the whole.
+        share: of the difference of the whole; None if that may be 0.
     """
 
     name: str
@@ -60,8 +91,8 @@ class Change(Noun):
         name: of a cost (`measurement.cost`), or the server's own name of a counter.
         is_cost: True for a cost.
         baseline, system: count per transaction.
-        ratio, low, high: system / baseline with its simultaneous interval; the ratio is None where
-            the baseline counts nothing.
+        ratio, low, high: system / baseline with its simultaneous interval; None where the baseline
+            counts nothing.
         explains: the largest share, 0 to 1, of the difference in a transaction's time that it can
             explain; None where the cost of a unit is unknown.
     """
@@ -77,14 +108,17 @@ class Change(Noun):
 
 
 class Causes(Noun):
-    """What makes a system slower or faster in a cell.
+    """Reasons why a system is slower or faster in a cell.
 
     Attributes:
-        factors: their product is the throughput ratio.
+        factors: their product is the throughput ratio. Empty where the ratio is not of throughput,
+            or the server's CPU is unknown.
         time: parts of a transaction's time; cpu: parts of its CPU, user and kernel; threads: the
             same CPU by group of threads. Empty where not observed.
-        changes: counters that surely differ, the likeliest cause first; ten at most.
+        changes: counters that surely differ, the likeliest cause first; ten at most. Empty unless
+            the verdict is better or worse.
         examined: number of counters compared.
+        is_different: the verdict is better or worse.
     """
 
     cell: Cell
@@ -96,14 +130,419 @@ class Causes(Noun):
     threads: tuple[Part, ...]
     changes: tuple[Change, ...]
     examined: int
+    is_different: bool = False
 
     @property
     def first(self) -> Change | Factor | None:
-        """The likeliest cause: a counter that explains enough, else the factor furthest from 1."""
-        for change in self.changes:
-            if (change.explains or 0.0) >= EXPLAINS_MIN:
-                return change
-        largest = max(self.factors, key=lambda one: abs(math.log(one.ratio)), default=None)
-        if largest is None or abs(math.log(largest.ratio)) < EFFECT_MIN:
+        """The likeliest cause: a counter, else the largest factor; None without a difference."""
+        if not self.is_different:
             return None
-        return largest
+        if self.changes and (self.changes[0].explains or 0.0) >= EXPLAINS_MOST:
+            return self.changes[0]
+        sign = math.copysign(1.0, sum(math.log(factor.ratio) for factor in self.factors))
+        along = {sign * math.log(factor.ratio): factor for factor in self.factors}
+        return along[max(along)] if along and max(along) >= EFFECT_MIN else None
+
+
+@dataclass(frozen=True)
+class UnitTime:
+    """The largest plausible time of a unit, in a transaction.
+
+    Attributes:
+        cpu_us: CPU that it needs.
+        wait_us: time that it waits.
+        syncs, reads: syncs and reads of the disk that it waits for, by their measured times.
+    """
+
+    cpu_us: float = 0.0
+    wait_us: float = 0.0
+    syncs: float = 0.0
+    reads: float = 0.0
+
+
+UNITS: Final[Mapping[str, UnitTime]] = {
+    CPU: UnitTime(1),
+    "rows_read": UnitTime(5),  # found in memory, returned to the executor: 0.1 to 2 µs
+    "rows_changed": UnitTime(20),  # with its indexes, undo and redo
+    "read_kb": UnitTime(3, reads=1 / 16),  # a page of 16 KB: checksum, place in the buffer pool
+    "written_kb": UnitTime(1, 10),  # copied; 100 MB/s to the disk
+    "log_kb": UnitTime(1, 10),
+    "storage_read_kb": UnitTime(3, reads=1 / 16),
+    "storage_written_kb": UnitTime(1),  # into the page cache
+    "syncs": UnitTime(50, syncs=1),
+    "disk_flushes": UnitTime(50, syncs=1),
+    "switches": UnitTime(10, 10),  # 1 to 3 µs, and caches to fill again
+    "replies_kb": UnitTime(1, 1),
+}
+"""Costs, with two to ten times what a unit usually takes: an upper bound, as a cost that explains
+too little even so is no cause."""
+OWN_UNITS: Final[Mapping[re.Pattern[str], UnitTime]] = {
+    re.compile(pattern): unit
+    for pattern, unit in {
+        r"(?i).*(fsyncs?|_syncs?|wal_sync)": UNITS["syncs"],
+        r"(?i).*(pages_read|pool_reads|blks_read|data_reads)": UnitTime(50, reads=1),
+        r"Handler_read_.*|Rows_.*read|.*tup_(returned|fetched)": UNITS["rows_read"],
+        r"(?i).*_time": UnitTime(0, 1000),  # in ms, of waiting for locks and disks
+        r"(?i)(.*[_.])?bytes([_.].*)?": UnitTime(0.001, 0.001),
+    }.items()
+}
+"""The same for the server's own counters, by their names."""
+OTHER: Final = UnitTime(20, 20)
+"""Any other counter: most of what a server counts takes less than a microsecond."""
+SEEN_AGAIN: Final[Mapping[str, str]] = {
+    "disk_flushes": "syncs",
+    "storage_read_kb": "read_kb",
+    "storage_written_kb": "written_kb",
+}
+"""Costs that see at the disk what another cost saw at the server."""
+
+Both = Sequence[tuple[Measurement, Measurement]]
+Us = Mapping[str, float]
+
+
+def causes(pairs: Pairs, verdicts: Iterable[Verdict], design: DesignPlan) -> Iterator[Causes]:
+    """Yield the causes of each verdict with three sound pairs or more, all with transactions."""
+    for verdict in verdicts:
+        trials = paired(pairs, verdict.estimate)
+        both = [(below.measurement, above.measurement) for below, above in trials]
+        if len(both) >= BLOCKS_MIN and all(m.events for pair in both for m in pair):
+            yield causes_of(both, verdict, factor_logs(pairs, verdict.estimate), design)
+
+
+def causes_of(
+    both: Both, verdict: Verdict, logs: Mapping[str, Sequence[float]], design: DesignPlan
+) -> Causes:
+    """The causes of a verdict, of its trials and the logarithms of its factors in each block."""
+    counted, word = CounterTable.of(both), verdict.word
+    scale = TimeScale.of(both, {name: fmean(of_factor) for name, of_factor in logs.items()})
+    is_different = word in (Word.BETTER, Word.WORSE)
+    is_agreed = (word is Word.WORSE) == (scale.difference_us > 0)
+    return Causes(
+        cell=verdict.cell,
+        baseline=verdict.baseline,
+        system=verdict.system,
+        factors=tuple(_factors(logs, design)),
+        time=_parts([(_time(a, both), _time(b, both)) for a, b in both], design),
+        cpu=_parts([(_cpu(a), _cpu(b)) for a, b in both], design),
+        threads=_parts(_largest([(_threads(a), _threads(b)) for a, b in both]), design),
+        changes=tuple(changes(counted, scale, design)) if is_different and is_agreed else (),
+        examined=len(counted.names),
+        is_different=is_different,
+    )
+
+
+def _each(number: int) -> float:
+    """Error rate of each of so many intervals that hold together (Šidák 1967)."""
+    return -math.expm1(math.log1p(-LEVEL) / max(1, number))
+
+
+def _ends(values: Sequence[float], design: DesignPlan, level: float) -> tuple[float, float, float]:
+    """Mean over blocks, and the ends of its interval."""
+    seen = interval(values, design, level)
+    mean, half = float(seen.mean), float(seen.half)
+    return mean, mean - half, mean + half
+
+
+def _factors(logs: Mapping[str, Sequence[float]], design: DesignPlan) -> Iterator[Factor]:
+    for name, of_factor in logs.items():
+        ratio, low, high = map(end_of, _ends(of_factor, design, _each(len(logs))))
+        yield Factor(name=name, ratio=ratio, low=low, high=high)
+
+
+def _time_us(measurement: Measurement) -> float:
+    """Time of a transaction: of a connection, or in an open loop from its intended start."""
+    cell = measurement.trial.cell
+    if cell.rate_per_s is None:
+        return cell.threads * measurement.window_s * 1e6 / measurement.events
+    latency_ns = sum(second.latency_ns_sum for second in measurement.measured)
+    return latency_ns / measurement.events / 1e3
+
+
+def _time(measurement: Measurement, both: Both) -> Us:
+    """Parts of a transaction's time in a closed loop; queueing only where all trials know it."""
+    server, events = measurement.server, beside_process(measurement)
+    if measurement.trial.cell.rate_per_s is not None or server.cpu_s <= 0 or events <= 0:
+        return {}
+    groups = [m.server.threads.get(CONNECTION) for pair in both for m in pair]
+    work = server.threads[CONNECTION] if all(groups) else None
+    cpu_s = work.user_s + work.system_s if work else server.cpu_s
+    parts = {"cpu": cpu_s * 1e6 / events}
+    if work and work.queued_s is not None and all(g and g.queued_s is not None for g in groups):
+        parts["queued"] = work.queued_s * 1e6 / events
+    return parts | {"waiting": _time_us(measurement) - sum(parts.values())}
+
+
+def _cpu(measurement: Measurement) -> Us:
+    groups, events = measurement.server.threads.values(), beside_process(measurement)
+    if not groups or events <= 0:
+        return {}
+    user_s, kernel_s = sum(g.user_s for g in groups), sum(g.system_s for g in groups)
+    return {"user": user_s * 1e6 / events, "kernel": kernel_s * 1e6 / events}
+
+
+def _threads(measurement: Measurement) -> Us:
+    if (events := beside_process(measurement)) <= 0:
+        return {}
+    groups = measurement.server.threads.items()
+    return {name: (work.user_s + work.system_s) * 1e6 / events for name, work in groups}
+
+
+def _differences(rows: Sequence[tuple[Us, Us]]) -> dict[str, list[float]]:
+    """The system's less the baseline's by block, for each part; a missing part is 0."""
+    names = dict.fromkeys(name for pair in rows for parts in pair for name in parts)
+    return {
+        name: [above.get(name, 0.0) - below.get(name, 0.0) for below, above in rows]
+        for name in names
+    }
+
+
+def _largest(rows: Sequence[tuple[Us, Us]]) -> list[tuple[Us, Us]]:
+    """The parts that differ most, and the sum of all others."""
+    means = {name: abs(fmean(of_part)) for name, of_part in _differences(rows).items()}
+    kept = sorted(means, key=lambda name: -means[name])[:GROUPS_MAX]
+
+    def of(parts: Us) -> Us:
+        rest = math.fsum(us for name, us in parts.items() if name not in kept)
+        few = {name: parts.get(name, 0.0) for name in kept}
+        return few | {"other": rest} if len(means) > GROUPS_MAX else few
+
+    return [(of(below) if below else {}, of(above) if above else {}) for below, above in rows]
+
+
+def _parts(rows: Sequence[tuple[Us, Us]], design: DesignPlan) -> tuple[Part, ...]:
+    """Parts in µs per transaction; empty where a trial did not observe them."""
+    if not all(parts for pair in rows for parts in pair):
+        return ()
+    differences = _differences(rows)
+    whole, whole_low, whole_high = _ends(
+        [sum(of_block) for of_block in zip(*differences.values(), strict=True)], design, LEVEL
+    )
+    is_unsure = whole_low <= 0 <= whole_high
+    parts = []
+    for name, of_part in differences.items():
+        mean, low, high = _ends(of_part, design, _each(len(differences)))
+        parts.append(
+            Part(
+                name=name,
+                baseline_us=fmean(below.get(name, 0.0) for below, _ in rows),
+                system_us=fmean(above.get(name, 0.0) for _, above in rows),
+                difference_us=mean,
+                low_us=low,
+                high_us=high,
+                share=None if is_unsure else mean / whole,
+            )
+        )
+    return tuple(parts)
+
+
+@dataclass(frozen=True)
+class CounterTable:
+    """Counts of two systems, in the order of `COSTS` and then of the server.
+
+    Attributes:
+        counts, events: of the baseline and the system, of each block and counter; events are those
+            in which it was counted, NaN if unknown.
+    """
+
+    names: Sequence[str]
+    costs: int
+    counts: Numbers
+    events: Numbers
+
+    @classmethod
+    def of(cls, both: Both) -> CounterTable:
+        """All costs and counters that every trial has, in three blocks at least."""
+        trials = [measurement for pair in both for measurement in pair]
+        costs = {cost.name: source for cost in COSTS if (source := source_of(cost, trials))}
+        own = {source.name: source for source in own_counters(trials, costs.values())}
+        sources = [*costs.values(), *own.values()]
+        shape = (len(both), 2, len(sources))
+        counts = np.array([[source.total(m) for source in sources] for m in trials], dtype=float)
+        events = _events(trials, sources)
+        counts, events = (
+            np.swapaxes(table.reshape(shape), 0, 1) for table in (np.maximum(counts, 0.0), events)
+        )
+        kept = (~np.isnan(events).any(axis=0)).sum(axis=0) >= BLOCKS_MIN
+        kept &= counts.sum(axis=(0, 1)) > 0
+        names = [name for name, is_kept in zip([*costs, *own], kept, strict=True) if is_kept]
+        return cls(names, int(kept[: len(costs)].sum()), counts[..., kept], events[..., kept])
+
+    def per_event(self) -> Numbers:
+        """Count per transaction of the baseline and the system, over all blocks known of both."""
+        known = ~np.isnan(self.events).any(axis=0)
+        counts, events = (np.where(known, t, 0.0).sum(axis=1) for t in (self.counts, self.events))
+        return np.asarray(counts / events)
+
+
+def _events(trials: Sequence[Measurement], sources: Sequence[CountedBy]) -> Numbers:
+    """Events of each trial for each source; NaN if there are none, or it is unknown how many."""
+    ways: dict[Callable[[Measurement], float | None], list[float]] = {}
+    for source in sources:
+        if source.events not in ways:
+            ways[source.events] = [source.events(m) or math.nan for m in trials]
+    columns = [ways[source.events] for source in sources]
+    return np.array(columns, dtype=float).reshape(len(sources), len(trials)).T
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """Turns a difference in counts into a share of the difference in a transaction's time.
+
+    Attributes:
+        difference_us: the system's time of a transaction less the baseline's.
+        running: transactions that run at a time; in a closed loop the connections.
+        crowd: µs of a transaction's time that go with a µs of its CPU: on a busy machine it also
+            waits for the CPU that others use.
+        work, waiting: most that CPU, and waiting, explain of the difference, 0 to 1.
+        sync_us, read_us: time of a sync, and of a read of a page.
+    """
+
+    difference_us: float
+    running: float
+    crowd: float
+    work: float
+    waiting: float
+    sync_us: float
+    read_us: float
+
+    @classmethod
+    def of(cls, both: Both, logs: Mapping[str, float]) -> TimeScale:
+        """Of the trials of two systems, and the logarithms of the throughput ratio's factors."""
+        trials = [measurement for pair in both for measurement in pair]
+        difference_us = fmean(_time_us(above) - _time_us(below) for below, above in both)
+        faster = [below if difference_us > 0 else above for below, above in both]
+        total = sum(logs.values())
+        shares = {name: min(1.0, max(0.0, log / total)) for name, log in logs.items() if total}
+        probes = [measurement.evidence.probe for measurement in trials]
+        syncs_ms = [probe.sync_ms for probe in probes if probe and probe.sync_ms]
+        reads_ms = [ms for m in trials if (ms := mean_over_time(m.watch_measured, _read_ms))]
+        return cls(
+            difference_us=difference_us,
+            running=fmean(_running(m) for m in faster),
+            crowd=fmean(_crowd(m) for m in faster),
+            work=shares.get("work", 1.0),
+            waiting=shares.get("waiting", 1.0),
+            sync_us=max(syncs_ms, default=SYNC_MS) * 1e3,
+            read_us=max(reads_ms, default=READ_MS) * 1e3,
+        )
+
+    def explains(self, unit: UnitTime, baseline: float, system: float) -> float:
+        """The largest share that a counter can explain; 0 where the faster system has more of it.
+
+        A sync may hold up each running transaction, twice if it came while the last one was done.
+        """
+        share = (system - baseline) / self.difference_us
+        if share <= 0:
+            return 0.0
+        waiters = max(1.0, min(self.running, 1 / max(baseline, system)))
+        wait_us = unit.wait_us + unit.syncs * 2 * waiters * self.sync_us + unit.reads * self.read_us
+        by_work = min(self.work, share * unit.cpu_us * self.crowd)
+        return min(1.0, by_work + min(self.waiting, share * wait_us))
+
+
+def _running(measurement: Measurement) -> float:
+    return _time_us(measurement) * measurement.events / measurement.window_s / 1e6
+
+
+def _crowd(measurement: Measurement) -> float:
+    work = measurement.server.threads.get(CONNECTION)
+    if work and work.queued_s is not None and work.user_s + work.system_s > 0:
+        return 1 + work.queued_s / (work.user_s + work.system_s)
+    cpu_s = measurement.server.cpu_s
+    return max(1.0, _running(measurement) * measurement.window_s / cpu_s) if cpu_s > 0 else 1.0
+
+
+def _read_ms(sample: WatchSample) -> float | None:
+    known = (disk.read_ms_avg for disk in sample.disks.values())
+    return max((ms for ms in known if ms is not None), default=None)
+
+
+def changes(counted: CounterTable, scale: TimeScale, design: DesignPlan) -> list[Change]:
+    """Counters that surely differ and can explain a part of the difference, the likeliest first."""
+    if not counted.names or not scale.difference_us:
+        return []
+    smooth = np.log((counted.counts + SMOOTHING) / counted.events)
+    least = (1 / (counted.counts + SMOOTHING)).sum(axis=0).mean(axis=0)  # as Poisson's counts have
+    seen = moderated(smooth[1] - smooth[0], least)
+    halves = seen.half_widths(nominal_level(counted.counts.shape[1], design))
+    differing = np.flatnonzero(np.abs(seen.mean) > np.maximum(halves, math.log1p(design.margin)))
+    per_event = counted.per_event()
+    rows: list[_Ranked] = []
+    for at in map(int, differing):
+        log, half = float(seen.mean[at]), float(halves[at])
+        baseline, system = map(float, per_event[:, at])
+        name, is_cost = counted.names[at], at < counted.costs
+        explains = scale.explains(_unit(name, is_cost) or OTHER, baseline, system)
+        if explains >= EXPLAINS_MIN and log * (system - baseline) > 0:
+            change = Change(
+                name=name,
+                is_cost=is_cost,
+                baseline=baseline,
+                system=system,
+                ratio=end_of(log) if baseline else None,
+                low=end_of(log - half) if baseline else None,
+                high=end_of(log + half) if baseline else None,
+                explains=explains,
+            )
+            rows.append(_Ranked(change, log, explains))
+    return [ranked.change for ranked in _without_synonyms(rows)][:CHANGES_MAX]
+
+
+def _unit(name: str, is_cost: bool) -> UnitTime | None:
+    """The time of a unit; None if only a bound is known that holds for any counter."""
+    if is_cost:
+        return UNITS.get(name)
+    return next((unit for pattern, unit in OWN_UNITS.items() if pattern.fullmatch(name)), None)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """A change with its ln ratio and the share that it explains."""
+
+    change: Change
+    log: float
+    explains: float
+
+    @property
+    def is_main(self) -> bool:
+        return self.explains >= EXPLAINS_MOST
+
+    def place(self, cpu_log: float) -> tuple[bool, int, bool, float]:
+        """Key of the order: what CPU was used for stands before the CPU itself, unknowns last."""
+        change = self.change
+        group = 0 if abs(self.log) >= SIMILAR * cpu_log else 2
+        if change.name == CPU:
+            group = 1
+        elif _unit(change.name, change.is_cost) is None:
+            group = 3
+        return not self.is_main, group, not change.is_cost, -abs(self.log)
+
+    @property
+    def is_of_one(self) -> bool:
+        """True if only one of the systems counts any."""
+        return not min(self.change.baseline, self.change.system)
+
+    def is_seen_by(self, better: _Ranked) -> bool:
+        """True if a better place in the order has the same events, counted elsewhere."""
+        own, other = self.change, better.change
+        if own.is_cost or other.name == CPU:
+            return False
+        differences = [change.system - change.baseline for change in (own, other)]
+        return (
+            (self.is_of_one and better.is_of_one)
+            or math.isclose(differences[0], differences[1], rel_tol=0.2)
+            or math.isclose(self.log, better.log, rel_tol=0.1)
+        )
+
+
+def _without_synonyms(rows: Sequence[_Ranked]) -> list[_Ranked]:
+    """The changes in their order, each event once."""
+    by_name = {ranked.change.name: ranked for ranked in rows}
+    cpu_log = abs(by_name[CPU].log) if CPU in by_name else 0.0
+    kept: list[_Ranked] = []
+    for ranked in sorted(rows, key=lambda ranked: ranked.place(cpu_log)):
+        seen = by_name.get(SEEN_AGAIN.get(ranked.change.name, ""))
+        is_again = seen is not None and (seen.is_main or not ranked.is_main)
+        if not is_again and not any(ranked.is_seen_by(better) for better in kept):
+            kept.append(ranked)
+    return kept

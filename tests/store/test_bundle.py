@@ -54,6 +54,12 @@ def forged(sealed: Path, name: str, change: Change, into: Path) -> Path:
     return into
 
 
+def profile(stacks: dict[str, int]) -> dict[str, Any]:
+    """A profile as JSON values."""
+    numbers = {"period_us": 1000.0, "window_s": 5.0, "events": 900.0, "sampler_cpu_s": 0.1}
+    return {"sampler": "perf", **numbers, "stacks": stacks}
+
+
 def test_a_run_comes_back_as_it_was(sealed: Path, tmp_path: Path) -> None:
     kept = bundle.read_bundle(sealed)
     assert kept.run == stored()
@@ -118,6 +124,13 @@ FORGERIES: list[tuple[str, Change, str]] = [
         "  hint: read it with dbdyno 0.1.0, which began it",
     ),
     ("run.json", lambda v: v.update(newer=1, dbdyno_version="1.7.0"), "with dbdyno 1.7.0, which"),
+    ("trials/00002.json", lambda v: v.update(profile=profile({"f" * 20_001: 1})), "cannot read"),
+    ("trials/00002.json", lambda v: v.update(profile=profile({"f": 10**13})), "cannot read"),
+    (
+        "trials/00002.json",
+        lambda v: v.update(profile=profile({f"f{n}": 1 for n in range(100_001)})),
+        "cannot read",
+    ),
 ]
 
 

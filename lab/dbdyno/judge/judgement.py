@@ -20,6 +20,7 @@ from dbdyno.judge.beside.accounting import Accounting, accountings, cpu_taken
 from dbdyno.judge.beside.causes import Causes, causes
 from dbdyno.judge.beside.claims import JudgedClaim, judged_claims
 from dbdyno.judge.beside.curve import Curve, curves
+from dbdyno.judge.beside.functions import Functions, functions_of
 from dbdyno.judge.beside.grid import GridSummary, MachineRatio, machine_ratios
 from dbdyno.judge.beside.ladder import Crossover, Regression
 from dbdyno.judge.beside.outliers import Outlier, outliers
@@ -60,7 +61,7 @@ from dbdyno.plan.plan import (
 )
 from dbdyno.plan.systems import Comparison, MeasuredArm
 
-OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting, Causes)
+OfCell = TypeVar("OfCell", Estimate, Verdict, Accounting, Causes, Functions)
 
 
 class ArmTrials(Noun):
@@ -83,6 +84,7 @@ class Judgement(Noun):
         slo: the highest sustained rate within the plan's latency limit.
         accountings: each difference split into CPU per transaction and CPU used.
         causes: of each verdict with three sound pairs, what differs besides the metric.
+        functions: functions of the servers that differ, where stacks were sampled.
         summaries: all cells of a comparison together, then each workload in each setting.
         curves: the ratio along the load levels of each workload, where it is smooth.
         crossovers: load levels at which a system is better, and worse, where its curve crosses
@@ -105,6 +107,7 @@ class Judgement(Noun):
     slo: tuple[RateSearch, ...] = ()
     accountings: tuple[Accounting, ...] = ()
     causes: tuple[Causes, ...] = ()
+    functions: tuple[Functions, ...] = ()
     summaries: tuple[GridSummary, ...] = ()
     curves: tuple[Curve, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
@@ -188,6 +191,7 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
     ratios = _by_cell(judged, (one for family in families for one in family.estimates))
     verdicts = _by_cell(judged, (one for family in families for one in family.verdicts))
     judged_pairs = [(family.pairs, family.verdicts) for family in families]
+    primary = [(one.pairs, [v.estimate for v in one.verdicts]) for one in families]
     smooth = tuple(one for both in judged_pairs for one in curves(*both, design))
     labels, against = [system.label for system in plan.systems], system_pairs(plan)
 
@@ -199,15 +203,9 @@ def judge(measurements: Sequence[Measurement], plan: Plan) -> Judgement:
         estimates=ratios,
         verdicts=verdicts,
         slo=_searches(audited, plan),
-        accountings=_by_cell(
-            judged,
-            (
-                one
-                for both in judged_pairs
-                for one in accountings(both[0], (verdict.estimate for verdict in both[1]))
-            ),
-        ),
+        accountings=_by_cell(judged, (one for both in primary for one in accountings(*both))),
         causes=_by_cell(judged, (one for both in judged_pairs for one in causes(*both, design))),
+        functions=_by_cell(judged, (one for both in primary for one in functions_of(*both))),
         summaries=tuple(
             one for both in judged_pairs for one in grid.summaries(*both, design, block_s)
         ),

@@ -274,7 +274,13 @@ class ThreadWork(Noun):
     queued_s: float | None = None
 
 
-class StackProfile(Noun):
+STACKS_MAX: Final = 100_000
+STACK_LENGTH_MAX: Final = 20_000
+SAMPLES_MAX: Final = 10**12
+"""Limits of a profile, far above those of real ones, since it may come from a stranger."""
+
+
+class StackProfile(FiniteNoun):
     """Stacks of the server's threads, sampled in the measured window of a trial.
 
     Attributes:
@@ -287,11 +293,17 @@ class StackProfile(Noun):
     """
 
     sampler: Literal["perf", "gdb"]
-    period_us: float
-    window_s: float
-    events: float
-    sampler_cpu_s: float
-    stacks: dict[str, int]
+    period_us: Annotated[float, Field(gt=0, le=1e9)]
+    window_s: Annotated[float, Field(ge=0)]
+    events: Annotated[float, Field(ge=0)]
+    sampler_cpu_s: Annotated[float, Field(ge=0)]
+    stacks: Annotated[
+        dict[
+            Annotated[str, Field(max_length=STACK_LENGTH_MAX)],
+            Annotated[int, Field(ge=0, le=SAMPLES_MAX)],
+        ],
+        Field(max_length=STACKS_MAX),
+    ]
 
 
 class StatusSeries(Noun):

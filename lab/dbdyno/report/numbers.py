@@ -99,6 +99,11 @@ def coefficient(typical: Typical | None) -> Text:
     return _with_ends(typical, lambda value: f"{value:.3g}".replace("-", "−"))
 
 
+def signed(value: float) -> Text:
+    """A difference: "+30.2", "−4.1"; four significant digits."""
+    return name(f"+{number(value)}") if value > 0 else number(value)
+
+
 def percentage(value: float | None) -> Text:
     """A share to three significant digits: 0.0312 → "3.12 %"; a dash without a value."""
     return NONE if value is None else name(f"{value * 100:.3g} %".replace("-", "−"))

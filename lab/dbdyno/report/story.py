@@ -94,6 +94,7 @@ def story_of(
             cells.grid(judgement),
         ),
         folded(why.why(plan, measurements, judgement)),
+        folded(costs.functions(judgement, named(drawn, "flames"))),
         group(say("Numbers of every load level"), *numbers),
         group(say("From second to second, from trial to trial"), *course),
         group(say("Costs and machine"), *work),

@@ -13,6 +13,7 @@ from dbdyno.report.rows import attempts
 from dbdyno.report.sections import costs
 from dbdyno.report.sections.costs import flushes
 from support import making
+from support.made_profiles import profile, sampled_trials
 from support.made_run import run
 from support.making import A, B
 
@@ -149,3 +150,27 @@ def test_an_unknown_count_is_a_dash_and_reads_need_no_flush():
     assert table(trials, making.plan()).rows[0][4] == NONE
     trials = [making.measurement(A, workload="oltp_read_only")]
     assert table(trials, making.plan(workloads=("oltp_read_only",))) is None
+
+
+def test_functions_that_differ_stand_in_a_table_and_what_was_sampled_above() -> None:
+    below, above = profile({"spin": 50.0, "read": 20.0}), profile({"spin": 80.0, "read": 20.0})
+    made = run(making.plan(blocks=3), sampled_trials(below, above))
+    sampled, table = costs.functions(made.judgement, ()).parts
+    assert isinstance(sampled, Paragraph)
+    assert "perf sampled the servers' stacks" in sampled.text
+    assert "Sampling used 5 % as much CPU as the servers." in sampled.text
+    assert isinstance(table, Table)
+    (row,) = table.rows
+    assert row[:3] == ("spin", "50.00", "80.00")
+    assert row[3].startswith("+30.00 [+")
+    assert row[4:] == ("100 %", "execute ← handle_query")
+
+
+def test_equal_functions_are_counted() -> None:
+    same = profile({"spin": 50.0, "read": 20.0})
+    made = run(making.plan(blocks=3), sampled_trials(same, same))
+    _, told = costs.functions(made.judgement, ()).parts
+    assert isinstance(told, Paragraph)
+    assert told.text.endswith("none of 2 functions surely differs.")
+    bare = run(making.plan(blocks=3), making.pairs((0.9,) * 3))
+    assert costs.functions(bare.judgement, ()).parts == ()

@@ -9,19 +9,21 @@ A specification in Vega-Lite with its data inside serves the interactive page, t
     throughput · latency · latency-throughput   over load
     seconds-N · cpu-N · disk-N   every trial over time, a chart for each ladder
     costs-N                      of one transaction
+    flames-N                     sampled stacks, a chart for each comparison in a cell
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from dbdyno.judge.beside.functions import profile_of
 from dbdyno.judge.judgement import Judgement, cells_of
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.plan.plan import Plan
-from dbdyno.report.charts import costs, curve, levels, ratios, timelines, vega, verdicts
+from dbdyno.plan.plan import Plan, comparisons
+from dbdyno.report.charts import costs, curve, flames, levels, ratios, timelines, vega, verdicts
 from dbdyno.report.parts import Figure
-from dbdyno.report.rows import Ladder, attempts, ladders, systems_of
+from dbdyno.report.rows import Ladder, attempts, ladders, sound, systems_of
 
 
 def figures(
@@ -42,6 +44,7 @@ def figures(
         levels.latency(all_ladders, systems, judgement),
         curve.latency_throughput(closed, systems, judgement),
         *_of_trials(all_ladders, systems, measurements, judgement),
+        *_of_stacks(plan, measurements, judgement),
     ]
     return tuple(
         replace(figure, spec={**figure.spec, "config": vega.THEME})
@@ -76,3 +79,24 @@ def _of_trials(
             *timelines.timelines(number, ladder, systems, every),
         ]
     return drawn
+
+
+def _of_stacks(
+    plan: Plan, measurements: Sequence[Measurement], judgement: Judgement
+) -> Iterator[Figure]:
+    every = attempts(measurements, judgement)
+    for number, compared in enumerate(judgement.functions, start=1):
+        arms = next(
+            comparison.places(compared.cell)
+            for comparison in comparisons(plan)
+            if comparison.labels == (compared.baseline, compared.system)
+        )
+        below, above = (
+            [
+                profile
+                for trial in sound(every, arm.cell, arm.system)
+                if (profile := profile_of(trial, compared.sampler)) is not None
+            ]
+            for arm in arms
+        )
+        yield flames.flames(f"flames-{number}", compared, below, above)

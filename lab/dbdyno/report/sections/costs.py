@@ -1,4 +1,4 @@
-"""Sections on resources: costs of a transaction, and the machine during the measurement."""
+"""Sections on resources: costs of a transaction, its functions, and the machine meanwhile."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
+from dbdyno.judge.beside.functions import FunctionCost, Functions
 from dbdyno.judge.checks.counts import always_writes
 from dbdyno.judge.checks.durability import counted_syncs
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability
-from dbdyno.judge.judgement import cells_of
-from dbdyno.language.words import Text, count, listed, name, say
+from dbdyno.judge.judgement import Judgement, cells_of
+from dbdyno.language.words import Text, count, listed, name, phrase, say
 from dbdyno.measurement.cost import COSTS, Cost, CountedBy, per_event, sources_of, while_counted
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample, mean_over_time
 from dbdyno.measurement.syncs import disk_flushes
 from dbdyno.plan.plan import Plan
-from dbdyno.report.numbers import NONE, number
-from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, numeric
+from dbdyno.report.numbers import NONE, number, percentage, signed
+from dbdyno.report.parts import Column, Figure, Paragraph, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, sound, sound_trials, systems_of
 from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit, counter
 
@@ -248,3 +249,64 @@ def _flush_row(trials: Sequence[Measurement]) -> tuple[Text, ...]:
         number(1 / trials[0].trial.cell.threads, DECIMALS),
         *(number(per_event(source, trials), DECIMALS) for source in SOURCES),
     )
+
+
+# Functions, from stacks that were sampled while the servers worked.
+
+OWN_COST: Final = {
+    "perf": phrase("CPU µs per transaction in a function's own code: {cell}, {compared}"),
+    "gdb": phrase("µs of all threads per transaction in a function's own code: {cell}, {compared}"),
+}
+
+
+def functions(judgement: Judgement, flames: Sequence[Figure]) -> Section:
+    """Functions that differ, a table for each comparison in a cell, and the flame graphs."""
+    heading, every = say("Functions"), judgement.functions
+    if not every:
+        return Section(heading, ())
+    sampled = Paragraph(listed(_sampled(every), " "))
+    return Section(heading, (sampled, *map(_functions_table, every), *flames))
+
+
+def _sampled(every: Sequence[Functions]) -> Iterator[Text]:
+    samplers = listed(dict.fromkeys(of_cell.sampler for of_cell in every))
+    yield say("{samplers} sampled the servers' stacks during the trials.", samplers=samplers)
+    shares = [of_cell.sampler_share for of_cell in every if of_cell.sampler_share is not None]
+    if shares:
+        used = percentage(max(shares))
+        yield say("Sampling used {share} as much CPU as the servers.", share=used)
+    yield say("So throughput and latency of these trials do not count as a measurement.")
+    yield say(
+        "Each table has the functions whose own code, without the functions that it calls, surely "
+        "costs more or less; its intervals hold together in 95\u00a0% of runs."
+    )
+
+
+def _functions_table(of_cell: Functions) -> Table | Paragraph:
+    cell = cell_title(of_cell.cell)
+    compared = say("{system} against {baseline}", system=of_cell.system, baseline=of_cell.baseline)
+    if not of_cell.functions:
+        examined = count(of_cell.examined, "function")
+        return Paragraph(
+            say(
+                "{cell}, {compared}: none of {functions} surely differs.",
+                cell=cell,
+                compared=compared,
+                functions=examined,
+            )
+        )
+    return table(
+        say(OWN_COST[of_cell.sampler], cell=cell, compared=compared),
+        of_cell.functions,
+        (say("Function"), lambda one: one.name),
+        (numeric(name(of_cell.baseline)), lambda one: number(one.baseline_us)),
+        (numeric(name(of_cell.system)), lambda one: number(one.system_us)),
+        (numeric(say("Difference [95 %]")), _difference),
+        (numeric(say("Share of the whole difference")), lambda one: percentage(one.share)),
+        (say("Called by"), lambda one: one.callers),
+    )
+
+
+def _difference(of_function: FunctionCost) -> Text:
+    low, high = signed(of_function.low_us), signed(of_function.high_us)
+    return name(f"{signed(of_function.difference_us)} [{low}, {high}]")

@@ -25,7 +25,7 @@ from dbdyno.report.tell.measured import cell_title
 
 Stack = tuple[tuple[str, ...], float, float]
 """Functions from the outermost to the innermost; cost on the baseline and on the system, in µs."""
-DEPTH_MAX: Final = 40
+DEPTH_MAX: Final = 66
 """Functions further in are drawn as part of their caller."""
 FRAME_HEIGHT: Final = 16
 NAME_LENGTH_MAX: Final = 200

@@ -97,8 +97,9 @@ lock: ## choose the newest packages that pyproject.toml allows, and note their d
 	$(call locked,requirements,set-up,pyproject.toml --extra build --extra charts --constraint tools/requirements-of-tests.txt)
 	$(call locked,requirements-of-site,the site,--group site)
 
-release: setup ## wheels for x86-64 and ARM64, built twice and compared, with lists of parts, and the manual page, in target/release-files
+release: setup site ## wheels, built twice and compared, source distribution, lists of parts, manual page and site, in target/release-files
 	test -x $(DENY) || cargo install --quiet --locked --root target/lock cargo-deny@0.20.2
+	cargo fetch --quiet --locked # cargo-deny reads the crates of all machines, a build fetches those of its own
 	$(DENY) --all-features --offline check licenses bans sources
 	target/lock/bin/python -c 'import cyclonedx_py, ziglang' 2>/dev/null || { $(PYTHON) -m venv target/lock && \
 		target/lock/bin/pip install --quiet --disable-pip-version-check uv cyclonedx-bom ziglang==0.17.0; }

@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -158,9 +160,22 @@ def test_a_release_names_every_tool_that_is_missing(
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert release.main(tmp_path / "out") == 1
     told = capsys.readouterr().err.splitlines()[1:]
-    tools = ["vl-convert", "zig", "gcc", "aarch64-linux-gnu-gcc", "make", "git"]
-    tools += [f"Rust's library for {target}" for target in release.COMPILERS]
+    tools = ["vl-convert", "zig", "make", "git"]
+    for target, (compiler, _) in release.COMPILERS.items():
+        tools += [compiler, f"Rust's library for {target}"]
     assert [line.strip().partition(":")[0] for line in told] == tools
+
+
+def test_a_release_names_files_that_an_archive_lacks(tmp_path: Path) -> None:
+    wheel, sdist = tmp_path / "x.whl", tmp_path / "x-1.tar.gz"
+    with zipfile.ZipFile(wheel, "w") as packed:
+        for name in release.committed(release.LAB) - {"lab/dbdyno/plans/versions.yaml"}:
+            packed.writestr(name.removeprefix("lab/"), "")
+    with tarfile.open(sdist, "w:gz") as archive:
+        for name in release.committed(*release.SOURCES) - {"lab/dbdyno/workloads/tpcc.lua"}:
+            archive.addfile(tarfile.TarInfo(f"dbdyno-1.0.0/{name}"))
+    assert release.left_out(wheel) == ["lab/dbdyno/plans/versions.yaml"]
+    assert release.left_out(sdist) == ["lab/dbdyno/workloads/tpcc.lua"]
 
 
 def test_every_stage_of_the_tests_runs_whatever_failed_before(

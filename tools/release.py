@@ -2,16 +2,17 @@
 
 usage: python tools/release.py FOLDER        as `make release` does
 
-The folder gets a wheel for each of `COMPILERS`, ``dbdyno-python.cdx.json`` (CycloneDX: every
-Python package that the wheels ask for, with version and digests; the Rust crates' list is in the
-wheel itself), the manual page ``dbdyno.1``, the reports of examples (``tools/examples.py``) and
-``SHA256SUMS``. zig compiles and links for an old glibc, so a wheel runs on Linux with a glibc of
-2018 or newer. Each wheel has the program that draws charts in a browser, which vl-convert makes,
-and the pages of `docs`, which messages name.
+The folder gets a wheel for each of `COMPILERS`, the source distribution, the site of the docs,
+``dbdyno-python.cdx.json`` (CycloneDX: every Python package that the wheels ask for, with version
+and digests; the Rust crates' list is in the wheel itself), the manual page ``dbdyno.1``, the
+reports of examples (``tools/examples.py``) and ``SHA256SUMS``. zig compiles and links for an old
+glibc, so a wheel runs on Linux with a glibc of 2018 or newer. Each wheel has the program that draws
+charts in a browser, which vl-convert makes, and the pages of `docs`, which messages name.
 A time or an order that got into a wheel shows, as would a path of the builder's: the wheel holds
 one, the same for everybody (`PLACE`).
-The exit status is 1 if two builds differ, and the members that do are named; or if a tool is
-missing.
+A wheel whose compiler or Rust library this machine lacks is left out, and what is lacking is named.
+The exit status is 1 if two builds differ or an archive lacks a file, which are named; or if a tool
+of all wheels is missing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dbdyno.report.charts.drawing import can_draw
@@ -31,6 +35,8 @@ from dbdyno.report.formats import html
 ROOT = Path(__file__).parents[1]
 LOCKED = ROOT / "tools" / "requirements-of-tests.txt"
 TOOLS = ROOT / "target" / "lock" / "bin"
+SITE = ROOT / "target" / "site"
+MATURIN = Path(sys.executable).parent / "maturin"
 PLACE = Path(tempfile.gettempdir()) / "dbdyno-build"
 PYTHON_PARTS = "dbdyno-python.cdx.json"
 MANUAL = "dbdyno.1"
@@ -42,12 +48,20 @@ COMPILERS = {
 script that runs out of memory in compiled Lua ends the process."""
 GLIBC = "manylinux_2_28"
 """The platform tag of the oldest glibc on which the wheels run."""
+LAB = "lab/dbdyno"
+SOURCES = (
+    *(LAB, "engine/wire/src", "engine/core/src", "engine/binding/src"),
+    *("Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE"),
+)
+"""What a wheel is built of, all of which the source distribution has."""
 
 
 def main(folder: Path) -> int:
-    """Makes the release; 0 if both builds of each wheel are the same bytes."""
-    if lacking := missing():
-        lines = ["a release needs what this machine lacks:", *lacking]
+    """Makes the release; 0 if both builds of each wheel are the same bytes and lack nothing."""
+    lacking = {target: missing_for(target) for target in COMPILERS}
+    lines = [line for of_target in lacking.values() for line in of_target]
+    if (of_all := missing()) or all(lacking.values()):
+        lines = ["a release needs what this machine lacks:", *of_all, *lines]
         sys.stderr.write("\n  ".join(lines) + "\n")
         return 1
     shutil.rmtree(folder, ignore_errors=True)
@@ -55,58 +69,79 @@ def main(folder: Path) -> int:
     list_python_parts(folder / PYTHON_PARTS)
     subprocess.run([sys.executable, ROOT / "tools" / "man.py", folder / MANUAL], check=True)
     subprocess.run([sys.executable, ROOT / "tools" / "examples.py", folder], check=True)
-    differ = []
-    for target in COMPILERS:
+    shutil.make_archive(str(folder.resolve() / "dbdyno-site"), "zip", SITE.parent, SITE.name)
+    archives, wrong = [source_distribution(folder)], list[str]()
+    for target in (name for name, of_target in lacking.items() if not of_target):
         with tempfile.TemporaryDirectory() as kept:
             wheels = [build(Path(kept) / name, target) for name in ("first", "second")]
-            differ += differing(*wheels)
-            shutil.copy(wheels[0], folder)
-    made = sorted(path for path in folder.iterdir() if path.is_file())
-    sums = "".join(f"{sha256(path)}  {path.name}\n" for path in made)
+            wrong += [f"differs between two builds: {name}" for name in differing(*wheels)]
+            archives.append(Path(shutil.copy(wheels[0], folder)))
+    wrong += [f"{path.name} lacks {name}" for path in archives for name in left_out(path)]
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    sums = "".join(f"{sha256(path)}  {path.name}\n" for path in files)
     (folder / "SHA256SUMS").write_text(sums)
     sys.stdout.write(sums)
-    for name in differ:
-        sys.stderr.write(f"differs between two builds: {name}\n")
-    return int(bool(differ))
+    no_wheel = [f"no wheel for {target}: {'; '.join(it)}" for target, it in lacking.items() if it]
+    sys.stderr.write("".join(f"{line}\n" for line in (*no_wheel, *wrong)))
+    return int(bool(wrong))
 
 
 def missing() -> list[str]:
-    """Tools that this machine lacks, each with the command that installs it."""
+    """Tools of every wheel that this machine lacks, each with the command that installs it."""
     lacking = [] if can_draw() else ["vl-convert: make setup"]
     if not any(TOOLS.parent.glob("lib/python*/site-packages/ziglang")):
         lacking.append(f"zig: {TOOLS / 'pip'} install ziglang")
     lacking += [
-        f"{tool}: apt-get install {package}"
-        for tool, package in (*COMPILERS.values(), ("make", "make"), ("git", "git"))
-        if shutil.which(tool) is None
+        f"{tool}: apt-get install {tool}" for tool in ("make", "git") if shutil.which(tool) is None
     ]
-    for target in COMPILERS:
-        libraries = _said("rustc", "--print", "target-libdir", "--target", target).decode().strip()
-        if not Path(libraries).is_dir():
-            lacking.append(f"Rust's library for {target}: rustup target add {target}")
     return lacking
 
 
-def build(out: Path, target: str) -> Path:
-    """A wheel of the commit for a target, in `out`, from a copy of the commit's files.
+def missing_for(target: str) -> list[str]:
+    """Tools of a target's wheel that this machine lacks, each with the command that installs it."""
+    compiler, package = COMPILERS[target]
+    lacking = [] if shutil.which(compiler) else [f"{compiler}: apt-get install {package}"]
+    libraries = _said("rustc", "--print", "target-libdir", "--target", target).decode().strip()
+    if not Path(libraries).is_dir():
+        lacking.append(f"Rust's library for {target}: rustup target add {target}")
+    return lacking
 
-    That lies at `PLACE`, as the list of crates names the folder; nothing else of the wheel does.
+
+@contextmanager
+def copy_of_commit() -> Iterator[Path]:
+    """A copy of the commit's files, at `PLACE` as the list of crates names the folder.
 
     Raises:
         FileExistsError: something is there, maybe another build.
     """
     PLACE.mkdir(mode=0o700)
     try:
-        return _built(PLACE / "source", out, target)
+        source = PLACE / "source"
+        source.mkdir()
+        archive = _said("git", "archive", "HEAD")
+        subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
+        yield source
     finally:
         shutil.rmtree(PLACE)
 
 
+def source_distribution(folder: Path) -> Path:
+    """Writes the source distribution of the commit."""
+    with copy_of_commit() as source:
+        command = [MATURIN, "sdist", "--out", folder.resolve()]
+        subprocess.run(command, cwd=source, env=_dated(), check=True)
+    (path,) = folder.glob("*.tar.gz")
+    return path
+
+
+def build(out: Path, target: str) -> Path:
+    """A wheel of the commit for a target, in `out`; nothing else of it names the folder."""
+    with copy_of_commit() as source:
+        return _built(source, out, target)
+
+
 def _built(source: Path, out: Path, target: str) -> Path:
-    source.mkdir()
-    archive = _said("git", "archive", "HEAD")
-    subprocess.run(["tar", "--extract", "--directory", source], input=archive, check=True)
-    package = source / "lab" / "dbdyno"
+    package = source / LAB
     program = package / "report" / "templates" / html.PROGRAM.name
     program.write_text(html.program(), encoding="utf-8")
     images = shutil.ignore_patterns("images")  # only the README shows them
@@ -116,8 +151,7 @@ def _built(source: Path, out: Path, target: str) -> Path:
     compiler, _ = COMPILERS[target]
     unwinder = _said(compiler, "-print-file-name=libgcc_s.so.1").decode().strip()
     environment = {
-        **os.environ,
-        "SOURCE_DATE_EPOCH": _said("git", "log", "-1", "--format=%ct").decode().strip(),
+        **_dated(),
         "CARGO_TARGET_DIR": str(PLACE / "target"),
         "RUSTFLAGS": " ".join(
             [
@@ -130,12 +164,21 @@ def _built(source: Path, out: Path, target: str) -> Path:
         "CARGO_ZIGBUILD_CACHE_DIR": str(PLACE / "zigbuild"),
         "ZIG_GLOBAL_CACHE_DIR": str(PLACE / "zig"),
         "TARGET_LIBS": "-lunwind",  # LuaJIT's own program takes what gcc links by itself
+        # LuaJIT strips that program, and this machine's own strip knows no other machine's.
+        "TARGET_STRIP": f"{compiler.removesuffix('gcc')}strip",
+        "TARGET_AR": f"{compiler.removesuffix('gcc')}ar rcus",
     }
-    command = [Path(sys.executable).parent / "maturin", "build", "--release", "--locked", "--zig"]
+    command = [MATURIN, "build", "--release", "--locked", "--zig"]
     command += ["--target", target, "--compatibility", GLIBC]
     subprocess.run([*command, "--out", out], cwd=source, env=environment, check=True)
     (wheel,) = out.glob("*.whl")
     return wheel
+
+
+def _dated() -> dict[str, str]:
+    """The environment, with the commit's time for everything that notes one."""
+    time = _said("git", "log", "-1", "--format=%ct").decode().strip()
+    return {**os.environ, "SOURCE_DATE_EPOCH": time}
 
 
 def _said(*command: str) -> bytes:
@@ -155,6 +198,22 @@ def differing(first: Path, second: Path) -> list[str]:
 
 def _member(wheel: zipfile.ZipFile, name: str) -> bytes | None:
     return wheel.read(name) if name in wheel.namelist() else None
+
+
+def left_out(archive: Path) -> list[str]:
+    """Files of the commit that a wheel or the source distribution lacks."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            names = {f"lab/{name}" for name in wheel.namelist()}
+        return sorted(committed(LAB) - names)
+    with tarfile.open(archive) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    return sorted(committed(*SOURCES) - names)
+
+
+def committed(*paths: str) -> set[str]:
+    """Names of the commit's files at and below these paths."""
+    return set(_said("git", "ls-tree", "-r", "--name-only", "HEAD", *paths).decode().splitlines())
 
 
 def list_python_parts(path: Path) -> None:

@@ -41,7 +41,7 @@ help: ## print this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
 setup: $(ENGINE) ## what is missing, .venv, the engine
-	@$(PY) -m compileall -q lab # where Python may not write bytecode, each start would compile anew
+	@$(PY) -m compileall -q -j 0 lab # where Python may not write bytecode, each start would compile anew
 
 demo: setup ## MySQL 5.7.22 against 8.0.15: a verdict and a report in about five minutes
 	$(VENV)/bin/dbdyno demo

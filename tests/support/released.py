@@ -19,7 +19,7 @@ import gzip
 import inspect
 import io
 import re
-import sys
+import shutil
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -48,8 +48,6 @@ from dbdyno.plan.plan import ChosenDesign, DesignPlan, Plan, ProcedurePlan, Tria
 from dbdyno.plan.publication import PublishedPlan
 from dbdyno.report import document
 from dbdyno.report.formats.history import HistoryEntry
-from dbdyno.report.formats.stdout import Output, render
-from dbdyno.report.formats.summary import Summary
 from dbdyno.servers import open as servers
 from dbdyno.store import bundle, database
 from dbdyno.store.reading import StoredRun
@@ -65,20 +63,23 @@ SHORT = {"window_s": 4, "warmup_s": 1}
 CHOSEN = ChosenDesign(**SHORT, blocks=3, start_noise=0.01, second_noise=0.05, block_s=20.0)
 
 
-def freeze(folder: Path) -> None:
+def freeze(place: Path) -> None:
     """Write the promise of this version; FileExistsError if the folder is there."""
-    folder.mkdir(parents=True)
-    page = (ROOT / "docs" / "reference" / "plan-file.md").read_text()
-    (folder / PLAN).write_text(page.partition("```yaml\n")[2].partition("```\n")[0])
-    (folder / PROMISED).write_text("".join(f"{line.rstrip()}\n" for line in promised()))
+    if place.exists():
+        raise FileExistsError(f"{place} is there: what a release promised is never written anew")
     with tempfile.TemporaryDirectory() as name:
-        workspace = Path(name)
+        workspace, folder = Path(name) / "runs", Path(name) / "new"
+        folder.mkdir()
+        page = (ROOT / "docs" / "reference" / "plan-file.md").read_text()
+        (folder / PLAN).write_text(page.partition("```yaml\n")[2].partition("```\n")[0])
+        (folder / PROMISED).write_text("".join(f"{line.rstrip()}\n" for line in promised()))
         _store(workspace)
         packed = gzip.compress((workspace / FILE_NAME).read_bytes(), mtime=0)
         (folder / STORE).write_bytes(packed)
         evidence = dbdyno.load(WHOLE, workspace).evidence
         bundle.write(folder / BUNDLE, evidence.run, evidence.measurements)
-    write_outputs(folder)
+        write_outputs(folder)
+        shutil.copytree(folder, place)
 
 
 def write_outputs(folder: Path) -> None:
@@ -93,15 +94,13 @@ def outputs(folder: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as name:
         workspace = Path(name)
         (workspace / FILE_NAME).write_bytes(gzip.decompress((folder / STORE).read_bytes()))
-        whole, limited = (dbdyno.load(run, workspace) for run in (WHOLE, LIMITED))
-        packed = dbdyno.load(folder / BUNDLE, workspace)
-        (report,) = {_report(run) for run in (whole, packed)}  # the same of both
+        (report,) = {_report(it, workspace) for it in (WHOLE, folder / BUNDLE)}  # the same of both
         _printed("export", WHOLE, "--csv", name + "/tables", workspace=workspace)
         files = {
             "plan.json": document.text(read(folder / PLAN, servers.check).model_dump(mode="json")),
             "report.json": report,
-            "limited.json": render(_summary(limited), Output.JSON),
             "gate.json": _printed("gate", WHOLE, *JSON, workspace=workspace),
+            "limited.json": _printed("gate", LIMITED, *JSON, workspace=workspace),
             "history.json": _printed("history", *JSON, workspace=workspace),
             "replay.json": _printed(
                 *("replay", str(folder / BUNDLE), "--with", TIMED, *JSON), workspace=workspace
@@ -124,12 +123,9 @@ def _printed(*words: str, workspace: Path) -> str:
     return stdout.getvalue()
 
 
-def _report(run: api.Run) -> str:
+def _report(name: str | Path, workspace: Path) -> str:
+    run = dbdyno.load(name, workspace)
     return document.text(document.document(run.plan, run.trials, run.judgement, run.facts))
-
-
-def _summary(run: api.Run) -> Summary:
-    return Summary(run.plan, run.judgement, run.facts)
 
 
 # The store: two load levels with a failed attempt, a run that chose its design, a latency limit.
@@ -303,7 +299,4 @@ def _is_option(word: str) -> bool:
 
 
 if __name__ == "__main__":
-    place = RELEASED / __version__
-    if place.exists():
-        sys.exit(f"{place} is there: what a release promised is never written anew")
-    freeze(place)
+    freeze(RELEASED / __version__)

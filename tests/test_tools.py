@@ -57,7 +57,8 @@ def _asked(wanted: str, python: str, path: Path, cwd: Path) -> subprocess.Comple
 
 def test_all_that_is_missing_is_named_at_once_with_the_command(bare: Path, tmp_path: Path) -> None:
     done = _asked("test", sys.executable, bare, tmp_path)
-    packages = "gcc libc6-dev maven libaio1 libnuma1 sysbench chromium-headless-shell npm"
+    tools = "sysbench chromium-headless-shell npm linux-perf"
+    packages = f"gcc libc6-dev maven libaio1 libnuma1 {tools}"
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "dbdyno needs what this machine lacks:",
@@ -79,7 +80,7 @@ def test_an_old_python_and_an_old_rust_are_said(bare: Path, tmp_path: Path) -> N
 def test_nothing_missing_is_silence(bare: Path, tmp_path: Path) -> None:
     _program(bare, "ldconfig", "echo libaio.so.1; echo libnuma.so.1")
     _program(bare, "cargo", "echo cargo 1.100.0")
-    for name in ("cc", "mvn", "sysbench", "chromium-headless-shell", "npm"):
+    for name in ("cc", "mvn", "sysbench", "chromium-headless-shell", "npm", "perf"):
         _program(bare, name, "exit 0")
     done = _asked("test", sys.executable, bare, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

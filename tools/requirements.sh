@@ -44,6 +44,7 @@ if [ "$wanted" = test ]; then
     command -v sysbench >/dev/null || packages+=(sysbench)
     command -v chromium-headless-shell chromium >/dev/null || packages+=(chromium-headless-shell)
     command -v npm >/dev/null || packages+=(npm)
+    command -v perf >/dev/null || packages+=(linux-perf)
 fi
 
 install="apt-get install -y --no-install-recommends ${packages[*]-}"

@@ -11,6 +11,7 @@ from tests.cli.test_app import run
 from dbdyno.cli import doctor
 from dbdyno.cli.doctor import Diagnosis, Rating, diagnoses
 from dbdyno.experiment.watch.inspection import MachineFacts
+from dbdyno.experiment.watch.stacks import SamplerChoice
 from dbdyno.servers.programs.catalog import LIBAIO
 from dbdyno.servers.programs.sources import Tool
 
@@ -43,6 +44,7 @@ QUIET = MachineFacts(
     libraries=(),
     is_root=False,
     server_user="bench",
+    stacks=SamplerChoice("perf"),
     open_files_max=1_048_576,
 )
 BUSY = ("python3 (pid 4242, 0.71 cores)",)
@@ -87,6 +89,8 @@ NOTES = [
     ({"reactor": "epoll"}, "load generator", "kernel.io_uring_disabled=0"),
     ({"tools": (Tool("mvn", "maven"),)}, "download tools", "apt-get install -y maven"),
     ({"is_root": True, "server_user": "nobody"}, "user of the servers", "useradd --system"),
+    ({"stacks": SamplerChoice("gdb", "perf is not installed")}, "stacks", "install linux-perf"),
+    ({"stacks": SamplerChoice("", "perf is refused: no")}, "stacks", "perf_event_paranoid=1"),
     ({"open_files_max": 1024}, "open files", "sudo prlimit --pid $$ --nofile="),
 ]
 PROBLEMS = [

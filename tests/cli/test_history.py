@@ -123,3 +123,16 @@ def test_a_run_that_is_not_there_is_told(
     assert __main__.main([*arguments, "--workspace", str(exported)]) == 1
     assert "no run 20200101-000000-0000 in this workspace" in capsys.readouterr().err
     assert not (tmp_path / "tables").exists()
+
+
+def test_a_run_with_sampled_stacks_is_no_part_of_a_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_made(tmp_path, (0.9, 0.901, 0.899))
+    sampling = making.plan(blocks=3, procedure={"sample_stacks": True})
+    run = store_made(tmp_path, (0.5, 0.501, 0.499), plan=sampling)
+    assert history(tmp_path, "--output", "json") == 0
+    said = capsys.readouterr()
+    (entry,) = json.loads(said.out)["verdicts"]
+    assert entry["verdict"]["estimate"]["ratio"] == pytest.approx(0.9, rel=1e-3)
+    assert f"run {run.run_id} is left out, as sampling stacks slowed its servers" in said.err

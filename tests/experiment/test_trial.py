@@ -158,3 +158,13 @@ def test_without_warm_up_the_whole_load_is_the_window(server):
     measured, _ = run(server, making.plan(window_s=2, warmup_s=0))
     assert (measured.warmup_s, measured.window_s, measured.events) == (0.0, 2.0, 200)
     assert measured.server.status["Questions"] == 200 * 20.0
+
+
+def test_a_trial_whose_stacks_cannot_be_sampled_runs_and_tells_the_reason(server):
+    plan = making.with_parts(PLAN, procedure={"sample_stacks": True})
+    measured, _ = run(server, plan)
+    assert (measured.failure, measured.events, measured.profile) == (None, 300, None)
+    (step,) = measured.procedure
+    assert (step.name, step.done) == ("sample stacks", False)
+    assert step.detail == "the server is no process of this machine"
+    assert run(server)[0].procedure == ()

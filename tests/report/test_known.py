@@ -173,7 +173,9 @@ KINDS: Mapping[str, Callable[[Path], Run]] = {
     "delayed": lambda _: made(network=NetworkPlan(client_ms=0.5), published=PUBLISHED),
     "replicas": lambda _: rich_run.whole(),
     "settings": lambda _: at_both_settings(),
-    "every step": lambda _: made(procedure={**FULL, "restart": "cell", "fresh_data": "once"}),
+    "every step": lambda _: made(
+        procedure={**FULL, "restart": "cell", "fresh_data": "once", "sample_stacks": True}
+    ),
     "once": lambda _: made(procedure={"fresh_data": "once"}),
     "each cell": lambda _: made(procedure={"restart": "cell"}, distribution={"name": "special"}),
     "small pool": lambda _: made(

@@ -48,6 +48,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, Command]]] = {
         "resume": Command(
             "measure:resume", "Continue an interrupted run, or extend a complete run."
         ),
+        "explain": Command(
+            "explain:explain", "Sample stacks in a new run to see why a server is slower."
+        ),
     },
     "Read results": {
         "report": Command("show:report", "Write the report of a stored run or bundle file."),

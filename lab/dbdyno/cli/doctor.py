@@ -18,6 +18,7 @@ from dbdyno.cli import options
 from dbdyno.experiment.data.disk import FLOOR_BYTES, bytes_expected
 from dbdyno.experiment.watch.environment import UNKNOWN
 from dbdyno.experiment.watch.inspection import MachineFacts, inspect
+from dbdyno.experiment.watch.stacks import PERF, REFUSES
 from dbdyno.judge.checks.machine import LIMITS
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import Text, name
@@ -76,6 +77,7 @@ def diagnoses(facts: MachineFacts) -> Iterator[Diagnosis]:
     yield from _of_memory(facts)
     yield from _of_disk(facts)
     yield from _of_programs(facts)
+    yield from _of_stacks(facts)
     yield from _of_limits(facts)
 
 
@@ -292,6 +294,23 @@ def _of_programs(facts: MachineFacts) -> Iterator[Diagnosis]:
             "servers from their registries cannot be downloaded",
             install_command(facts.tools, []),
         ),
+    )
+
+
+def _of_stacks(facts: MachineFacts) -> Iterator[Diagnosis]:
+    sampler, why = facts.stacks.name, facts.stacks.why
+    remedy = (
+        "sudo sysctl kernel.perf_event_paranoid=1; it lets all users sample processes of their "
+        "own, with functions of the kernel"
+        if REFUSES in why
+        else "sudo apt-get install linux-perf; on Ubuntu linux-tools-generic"
+    )
+    halts = f"dbdyno explain halts servers to look at them: {why}"
+    yield _judged(
+        "stacks",
+        sampler or "no sampler",
+        (not sampler, Rating.NOTE, f"dbdyno explain finds no stacks: {why}", remedy),
+        (sampler != PERF, Rating.NOTE, halts, remedy),
     )
 
 

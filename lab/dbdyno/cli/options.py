@@ -376,6 +376,18 @@ JUnit = Annotated[
     ),
 ]
 
+# `dbdyno explain`.
+
+CellName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="CELL",
+        help="Cell of the run as reports print it, such as 'oltp_read_only, 8 threads', or a part "
+        "of it that no other cell has. Default: the cell with the largest difference among those "
+        "with a faster or slower system.",
+    ),
+]
+
 # `dbdyno bundle` and `dbdyno replay`.
 
 Out = Annotated[

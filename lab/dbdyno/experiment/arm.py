@@ -141,7 +141,7 @@ class _Arm:
             update={
                 "evidence": evidence,
                 "certificate": context.certificate,
-                "procedure": tuple(self.steps.taken),
+                "procedure": (*self.steps.taken, *measured.procedure),
                 "dataset": load.rows,
                 "rows_short": dict(load.short),
                 "load": load.name,

@@ -27,6 +27,7 @@ from dbdyno.experiment.engine.record import (
 from dbdyno.experiment.engine.spec import DRAIN_S, prepared, run_spec
 from dbdyno.experiment.watch.environment import allocator_of
 from dbdyno.experiment.watch.host import Watch
+from dbdyno.experiment.watch.stacks import StackSampler
 from dbdyno.experiment.watch.status import StatusWatch, waiting_statements
 from dbdyno.experiment.watch.window import WindowCounters
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
@@ -74,16 +75,37 @@ def run_trial(
     command: Sequence[str] = COMMAND,
     engine_of: OpenEngine = EngineProcess,
 ) -> Measurement:
-    """Run a trial; `failure` of the result gives the reason of an unplanned end.
+    """Run a trial, with sampled stacks if the plan asks for them.
+
+    `failure` of the result gives the reason of an unplanned end.
 
     Raises:
         LoadError: the load could not begin.
         ServerError: the server did not report its version and settings.
     """
+    makers = (command, engine_of)
+    if not plan.procedure.sample_stacks:
+        return _observed(plan, trial, server, on_interval, *makers)
+    with StackSampler(server.pid) as stacks:
+        return stacks.added_to(
+            _observed(plan, trial, server, on_interval, *makers, begun=stacks.begin)
+        )
+
+
+def _observed(
+    plan: Plan,
+    trial: Trial,
+    server: Server,
+    on_interval: OnInterval,
+    command: Sequence[str],
+    engine_of: OpenEngine,
+    begun: Callable[[float, float], None] = lambda at_s, left_s: None,
+) -> Measurement:
+    """Run a trial; `begun` as of `WindowCounters`."""
     started_at = datetime.now().astimezone().isoformat("T", "milliseconds")
     version, settings = server.version(), server.settings()
     allocator = allocator_of(server.pid, settings)
-    counters = WindowCounters(server, plan.trial.warmup_s, plan.trial.window_s)
+    counters = WindowCounters(server, plan.trial.warmup_s, plan.trial.window_s, begun)
     with (
         StatusWatch(server) as each_second,
         engine_of(

@@ -78,6 +78,7 @@ TRIAL_CHECKS: Final[tuple[TrialCheck, ...]] = (
 
 RUN_CHECKS: Final[tuple[RunCheck, ...]] = (
     design.imported_run,
+    design.sampled_stacks,
     design.unequal_load,
     work.unequal_dataset,
     work.rows_not_kept,

@@ -28,6 +28,7 @@ def test_this_machine_has_all_facts(tmp_path: Path) -> None:
     assert facts.reactor in {"io_uring", "epoll"}
     assert facts.is_root == (os.geteuid() == 0)
     assert facts.open_files_max != 0
+    assert (facts.stacks.name == "perf") == (facts.stacks.why == "")
 
 
 @pytest.mark.parametrize(

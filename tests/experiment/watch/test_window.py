@@ -278,3 +278,18 @@ def test_a_window_that_was_cut_short_or_a_server_elsewhere_has_no_threads(
     window = WindowCounters(server, warmup_s=0, window_s=10)
     measure(window, clock)
     assert (len(thread_readings), window.threads()) == (1, {})
+
+
+def test_the_begin_of_the_window_is_told_once_with_the_seconds_left(server, clock):
+    told = []
+    window = WindowCounters(server, 5, 10, lambda at_s, left_s: told.append((at_s, left_s)))
+    clock.now_s += 6.0
+    window.interval_ended(6.0)
+    assert told == []
+    for _ in range(2):
+        window.read_if_due()
+        clock.now_s += 9.0
+    window.close()
+    assert told == [(6.0, 9.0)]
+    WindowCounters(server, 0, 10, lambda at_s, left_s: told.append((at_s, left_s)))
+    assert told[1:] == [(0.0, 10.0)]

@@ -11,6 +11,7 @@ from dbdyno.judge.checks import design
 from dbdyno.judge.finding import Level
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
+from dbdyno.measurement.parts import StackProfile
 from dbdyno.plan.systems import SystemPlan
 from support import making
 from support.making import A, B
@@ -182,3 +183,21 @@ def test_a_server_that_was_started_again_within_a_block_is_doubtful():
     assert list(design.split_block(served((41, 44), (42, 43)), PLAN)) == []
     per_cell = making.with_parts(PLAN, procedure={"restart": "cell"})
     assert list(design.split_block(served((41, 41), (42, 43)), per_cell)) == []
+
+
+def test_sampled_stacks_are_a_doubt_about_every_verdict():
+    trials = making.pairs((0.9,) * 3)
+    assert not list(design.sampled_stacks(trials, PLAN))
+    profile = StackProfile(
+        sampler="perf",
+        period_us=10_000.0,
+        window_s=9.0,
+        events=9000.0,
+        sampler_cpu_s=0.2,
+        stacks={"connection;do_command": 80},
+    )
+    sampled = [making.changed(trial, profile=profile) for trial in trials]
+    (finding,) = design.sampled_stacks(sampled, PLAN)
+    assert (finding.level, finding.system, finding.cell) == (Level.DOUBTFUL, None, None)
+    (verdict,) = judge(sampled, making.plan(blocks=3)).verdicts
+    assert {"checks": {"sampled-stacks": 1}} in [reason.values for reason in verdict.reasons]

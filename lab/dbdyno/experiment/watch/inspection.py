@@ -25,6 +25,8 @@ from dbdyno.experiment.watch.environment import ROOT, UNKNOWN
 from dbdyno.experiment.watch.neighbours import busiest
 from dbdyno.experiment.watch.probe import probe_speed
 from dbdyno.experiment.watch.proc import text_of
+from dbdyno.experiment.watch.stacks import SamplerChoice, sampler_for
+from dbdyno.files import temporary_folder
 from dbdyno.measurement.disturbance import host_cpu
 from dbdyno.servers.process import server_user
 from dbdyno.servers.programs import provision
@@ -55,6 +57,7 @@ class MachineFacts:
         reactor: how the load generator waits for sockets: `io_uring`, `epoll` or `unknown`.
         tools, libraries: needed by some server of the catalog, and missing.
         server_user: user of the servers' processes; empty if dbdyno is root and lacks this user.
+        stacks: sampler of stacks, tried on this process.
         open_files_max: hard limit of open files; -1 without a limit.
     """
 
@@ -77,6 +80,7 @@ class MachineFacts:
     libraries: tuple[Library, ...]
     is_root: bool
     server_user: str
+    stacks: SamplerChoice
     open_files_max: int
 
 
@@ -117,6 +121,7 @@ def inspect(workspace: Path, look_s: float = LOOK_S, root: Path = ROOT) -> Machi
         libraries=tuple(libraries),
         is_root=os.geteuid() == 0,
         server_user=_server_user(),
+        stacks=_stacks(pid),
         open_files_max=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
     )
 
@@ -144,6 +149,11 @@ def _reactor() -> str:
         return str(_engine.run(spec, None, _engine.Stop())["reactor"])
     except (OSError, RuntimeError):
         return UNKNOWN
+
+
+def _stacks(pid: int) -> SamplerChoice:
+    with temporary_folder() as folder:
+        return sampler_for(pid, folder)
 
 
 def _server_user() -> str:

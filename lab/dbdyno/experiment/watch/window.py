@@ -14,6 +14,7 @@ second is left out.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -62,10 +63,23 @@ class WindowCounters:
         error: reason of a failed reading, else None.
     """
 
-    def __init__(self, server: Server, warmup_s: float, window_s: float) -> None:
+    def __init__(
+        self,
+        server: Server,
+        warmup_s: float,
+        window_s: float,
+        begun: Callable[[float, float], None] = lambda at_s, left_s: None,
+    ) -> None:
+        """Makes the first reading now if there is no warm-up.
+
+        Args:
+            begun: called after the first reading with the present second of the load and the
+                seconds left of the window.
+        """
         self._server = server
         self._due_s = [warmup_s, warmup_s + window_s]
         self._edges: list[Edge] = []
+        self._begun = begun
         self._switches = SwitchCounter(server.pid)
         self._threads: list[dict[int, ThreadReading]] = []
         self._reads_threads = read_process(server.pid).threads > 0
@@ -198,6 +212,9 @@ class WindowCounters:
             self.error = f"the server's counters could not be read: {error.found or error}"
             return
         self._edges.append(Edge(asked_s, answered_s, status, process, switches, replication))
+        if len(self._edges) == 1:
+            at_s = 0.0 if self.origin_s is None else time.monotonic() - self.origin_s
+            self._begun(at_s, self._due_s[1] - at_s)
 
     def _check_again(self) -> None:
         """Repeat the second reading if it counted sessions twice.

@@ -253,3 +253,10 @@ def _pauses(trials: Sequence[Measurement]) -> list[float]:
         (began_s, began_s + m.load_s) for m in trials if (began_s := m.started_s) is not None
     )
     return [later[0] - earlier[1] for earlier, later in pairwise(spans)]
+
+
+def sampled_stacks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
+    """Doubtful: the servers' stacks were sampled, which took CPU and time from them."""
+    sampled = sum(measurement.profile is not None for measurement in measurements)
+    if sampled:
+        yield Finding(check="sampled-stacks", level=Level.DOUBTFUL, values={"sampled": sampled})

@@ -167,7 +167,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
     ),
     "step-undone": Telling(
         (DOUBTFUL,),
-        "a [step before the measurement](../how-it-works/procedure.md) failed or took too long",
+        "a [step of the procedure](../how-it-works/procedure.md) failed or took too long",
         lists.step_undone,
         phrase("give the step permission or more time, or leave it out of the plan"),
     ),
@@ -341,6 +341,16 @@ FINDINGS: Final[Mapping[str, Telling]] = {
             "the machine are unknown, so there are numbers and ratios but no verdict"
         ),
         phrase("measure with `dbdyno compare` to get a verdict"),
+    ),
+    "sampled-stacks": Telling(
+        (DOUBTFUL,),
+        "the servers' [stacks were sampled](../how-to/why.md#sample-the-stacks), which slows them; "
+        "throughput and latency are not those of the servers alone",
+        lambda values: say(
+            "stacks were sampled in {trials}, which slowed the servers",
+            trials=count(values["sampled"], "trial"),
+        ),
+        phrase("take throughput and latency from a run without sampled stacks"),
     ),
     "incomplete-run": Telling(
         (DOUBTFUL,),
@@ -551,21 +561,7 @@ FINDINGS: Final[Mapping[str, Telling]] = {
         "machine's CPU than `design.disturbance_max` (10 %); if the server's CPU is unknown, only "
         "steal counts; a note if the measurement was repeated, or no repeats were left",
         lists.disturbed,
-        {
-            **dict.fromkeys(
-                ("attributed", "stolen"),
-                phrase(
-                    "stop other programs on this machine and measure again; "
-                    "design.disturbance_max in the plan sets another limit"
-                ),
-            ),
-            **dict.fromkeys(
-                ("others", "lost", "other-limit", "used-up"),
-                phrase(
-                    "measurements that count are not affected; a quiet machine needs no repeats"
-                ),
-            ),
-        },
+        lists.DISTURBED_ADVICE,
     ),
     "machine": Telling(
         (DOUBTFUL, NOTE),

@@ -152,7 +152,7 @@ def step_undone(values: Values) -> Said:
         )
         for step, why in values["steps"].items()
     )
-    return say("the trial began without a step of the plan: {steps}", steps=listed(steps, "; "))
+    return say("the trial ran without a step of the plan: {steps}", steps=listed(steps, "; "))
 
 
 def stall(values: Values) -> Said:
@@ -371,6 +371,20 @@ def uncontrolled_server(values: Values) -> Said:
     )
     return listed((text, balanced), "; ")
 
+
+DISTURBED_ADVICE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("attributed", "stolen"),
+        phrase(
+            "stop other programs on this machine and measure again; "
+            "design.disturbance_max in the plan sets another limit"
+        ),
+    ),
+    **dict.fromkeys(
+        ("others", "lost", "other-limit", "used-up"),
+        phrase("measurements that count are not affected; a quiet machine needs no repeats"),
+    ),
+}
 
 WAIT_ADVICE: Final = {
     "alone": say(

@@ -383,6 +383,9 @@ QUIESCED: Final = Sentence(
     ),
     Fact.OURS,
 )
+SAMPLED: Final = Sentence(
+    phrase("stacks of the server's threads sampled in every trial, which slows it"), Fact.HERE
+)
 OTHERS: Final = Sentence(
     phrase("dbdyno does not control the servers of {systems}: it does not restart or restore them"),
     Fact.OTHERS,
@@ -397,6 +400,7 @@ def _procedure(plan: Plan, known: Known) -> list[Text]:
         CACHES: procedure.drop_caches,
         BINLOGS: procedure.purge_binlogs,
         QUIESCED: procedure.settle_cap_s > 0,
+        SAMPLED: procedure.sample_stacks,
         OTHERS: True,
     }
     values = {"most": seconds(procedure.settle_cap_s), "systems": listed(known[Fact.OTHERS])}

@@ -61,12 +61,13 @@ STEPS: Final = {
         say("purge binary logs"),
         say("settle"),
         say("replicas catch up"),
+        say("sample stacks"),
     )
 }
 
 
 def step_name(stored: str) -> Said:
-    """Name of a step before a trial; the stored text if it is unknown."""
+    """Name of a step before or in a trial; the stored text if it is unknown."""
     return STEPS.get(stored, name(stored))
 
 

@@ -1,0 +1,525 @@
+"""Samples the stacks of a server's threads within a trial's window.
+
+`perf` samples threads on a CPU. Vendors build servers without frame pointers, so it copies the top
+of each stack, and unwinds the copies after the trial. Where `perf` is missing or refused, `gdb`
+halts the server at a few moments and lists the stacks of all threads, waiting ones too.
+
+A copied stack may hold rows and passwords. Copies lie in a folder of the cache that is closed to
+others, and go with the trial; only names of functions and threads are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from dbdyno.errors import ServerError
+from dbdyno.experiment.watch.proc import family, text_of
+from dbdyno.files import make_temporary, remove_temporary
+from dbdyno.measurement.measurement import Measurement, events_until
+from dbdyno.measurement.parts import StackProfile, Step
+from dbdyno.servers import process
+from dbdyno.servers.programs import places
+
+PROC: Final = Path("/proc")
+PERF, GDB = "perf", "gdb"
+REFUSES: Final = "perf is refused"
+FREQUENCY_HZ: Final = 99
+"""Samples in a second of a thread's CPU; out of step with timers of 10 ms."""
+SAMPLES_MAX: Final = 8000
+"""Of a trial; many CPUs or a long window lower the frequency."""
+STACK_BYTES: Final = 16_384
+"""Copied of each stack; 8,000 of them take 131 MB."""
+DATA_MAX: Final = "256M"
+"""Largest file of `perf`, as it spells sizes."""
+SECONDS_MIN: Final = 0.25
+END_EARLY_S: Final = 1.0
+"""Time for a sampler to start and to end within the window."""
+PAUSE_S: Final = 1.0
+"""The server's time to work between two looks of `gdb`."""
+TRY_S_MAX: Final = 10.0
+LOOK_S_MAX: Final = 20.0
+END_S_MAX: Final = 20.0
+READ_S_MAX: Final = 600.0
+"""Longest time to unwind all samples and to look up their functions."""
+MESSAGE_MAX: Final = 300
+STEP: Final = "sample stacks"
+"""The step of a trial that should have samples and has none."""
+
+
+@dataclass(frozen=True)
+class SamplerChoice:
+    """The sampler for a process.
+
+    Attributes:
+        name: `perf` or `gdb`; empty if there is neither.
+        why: reason why it is not `perf`; empty for `perf`.
+    """
+
+    name: str
+    why: str = ""
+
+
+def sampler_for(pid: int, folder: Path) -> SamplerChoice:
+    """Choose a sampler for a process, after a short record by `perf` in a folder of ours."""
+    perf, why = shutil.which(PERF), "perf is not installed"
+    if perf is not None:
+        try:
+            tried = _run(_record(perf, "try", [pid], FREQUENCY_HZ, 0.0), folder, TRY_S_MAX)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why = f"perf does not run: {type(error).__name__}"
+        else:
+            if tried.returncode == 0:
+                return SamplerChoice(PERF)
+            why = f"{REFUSES}: {_message(tried.stdout)}"
+    if shutil.which(GDB):
+        return SamplerChoice(GDB, why)
+    return SamplerChoice("", f"{why}; gdb is not installed")
+
+
+class StackSampler:
+    """Samples a server's stacks from `begin` on, for most of the window; a context of the trial."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._folder: Path | None = None
+        self._sampler: _Perf | _Gdb | None = None
+        self._why = "the server is no process of this machine"
+        self._begun_s: float | None = None
+        self._seconds = self._cpu_s = 0.0
+
+    def __enter__(self) -> Self:
+        """Choose the sampler while there is no load."""
+        if self._pid and (PROC / str(self._pid)).exists():
+            self._folder = make_temporary(places.make_cache_folder())
+            choice = sampler_for(self._pid, self._folder)
+            self._why = choice.why
+            if choice.name == PERF:
+                self._sampler = _Perf(self._pid, self._folder)
+            elif choice.name:
+                self._sampler = _Gdb(self._pid, self._folder)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._sampler is not None:
+            self._sampler.close()
+        if self._folder is not None:
+            remove_temporary(self._folder)
+
+    def begin(self, at_s: float, window_s: float) -> None:
+        """Start sampling.
+
+        Args:
+            at_s: present second of the load.
+            window_s: rest of the window.
+        """
+        self._begun_s, self._cpu_s = at_s, _children_cpu_s()
+        self._seconds = max(window_s - END_EARLY_S, window_s / 2)
+        if self._sampler is None:
+            return
+        try:
+            if self._seconds < SECONDS_MIN:
+                raise ServerError("the server's counters were read when the window was nearly over")
+            self._sampler.begin(self._seconds)
+        except ServerError as error:
+            self._sampler, self._why = None, error.message
+
+    def added_to(self, measured: Measurement) -> Measurement:
+        """The ended trial with its stacks, or with a step not done, and the reason."""
+        if measured.failure is not None or self._begun_s is None:
+            return measured
+        try:
+            profile = self._profile(measured, self._begun_s)
+        except ServerError as error:
+            step = Step(name=STEP, seconds=0.0, done=False, detail=error.message)
+            return measured.model_copy(update={"procedure": (*measured.procedure, step)})
+        return measured.model_copy(update={"profile": profile})
+
+    def _profile(self, measured: Measurement, begun_s: float) -> StackProfile:
+        """Read the samples; ServerError with the reason if there are none."""
+        sampler = self._sampler
+        if sampler is None:
+            raise ServerError(self._why)
+        sampler.end()
+        cpu_s = _children_cpu_s() - self._cpu_s
+        stacks = folded(sampler.samples(), text_of(PROC / f"{self._pid}/comm").strip())
+        if not stacks:
+            said = f"{sampler.name} saw no thread of the server at work"
+            raise ServerError("; ".join(filter(None, (said, self._why))))
+        before, after = (
+            events_until(measured.measured, at_s) for at_s in (begun_s, begun_s + self._seconds)
+        )
+        return StackProfile(
+            sampler=sampler.name,
+            period_us=sampler.period_s * 1e6,
+            window_s=self._seconds,
+            events=after - before,
+            sampler_cpu_s=cpu_s,
+            stacks=stacks,
+        )
+
+
+class _Perf:
+    """`perf record` of all threads of a server, which ends by itself.
+
+    Attributes:
+        period_s: CPU time for which a sample stands.
+    """
+
+    name: Final[Literal["perf"]] = "perf"
+
+    def __init__(self, pid: int, folder: Path) -> None:
+        self._pid, self._folder = pid, folder
+        self._program = shutil.which(PERF) or PERF
+        self._running: subprocess.Popen[bytes] | None = None
+        self.period_s = 1 / FREQUENCY_HZ
+
+    def begin(self, seconds: float) -> None:
+        """Start it; ServerError if it cannot be started."""
+        affordable_hz = int(SAMPLES_MAX / (seconds * (os.cpu_count() or 1)))
+        frequency_hz = min(FREQUENCY_HZ, max(1, affordable_hz))
+        self.period_s = 1 / frequency_hz
+        command = _record(self._program, "data", family(self._pid), frequency_hz, seconds)
+        self._spawn(command, "said")
+
+    def end(self) -> None:
+        """Wait for its end; ServerError if it failed."""
+        self._wait(END_S_MAX, "said")
+
+    def samples(self) -> Iterator[StackSample]:
+        """Unwind all samples; ServerError if that fails."""
+        fields = ("--fields", "comm,tid,ip,sym", "--no-inline")  # inlined ones would take minutes
+        self._spawn([self._program, "script", "--input", "data", *fields], "stacks")
+        self._wait(READ_S_MAX, "stacks")
+        with (self._folder / "stacks").open(encoding="utf-8", errors="replace") as text:
+            yield from perf_samples(iter(lambda: text.readline(LINE_MAX), ""))
+
+    def close(self) -> None:
+        """Kill it if it still runs, with what it started."""
+        if self._running is not None and self._running.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._running.pid, signal.SIGKILL)
+            self._running.wait()
+
+    def _spawn(self, command: Sequence[str], output: str) -> None:
+        self._running = process.spawn(command, self._folder, None, self._folder / output)
+
+    def _wait(self, limit_s: float, output: str) -> None:
+        assert self._running is not None
+        try:
+            status = self._running.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.close()
+            raise ServerError(f"perf did not end within {limit_s:.0f} s") from None
+        if status:
+            said = _message(text_of(self._folder / output))
+            raise ServerError(f"perf ended with status {status}: {said}")
+
+
+class _Gdb:
+    """Looks of `gdb` at all threads, with pauses between them."""
+
+    name: Final[Literal["gdb"]] = "gdb"
+
+    def __init__(self, pid: int, folder: Path) -> None:
+        self._pid, self._folder = pid, folder
+        self._program = shutil.which(GDB) or GDB
+        self._seconds = 0.0
+        self._looks: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="stacks", daemon=True)
+
+    @property
+    def period_s(self) -> float:
+        """Time for which a sample stands."""
+        return self._seconds / max(1, len(self._looks))
+
+    def begin(self, seconds: float) -> None:
+        """Start looking."""
+        self._seconds = seconds
+        self._thread.start()
+
+    def end(self) -> None:
+        """Wait for the end of the last look."""
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    close = end
+
+    def samples(self) -> Iterator[StackSample]:
+        """Stacks of all threads in all looks."""
+        return gdb_samples(line[:LINE_MAX] for look in self._looks for line in look.splitlines())
+
+    def _look(self) -> None:
+        now_s = time.monotonic()
+        ends_s, longest_s = now_s + self._seconds, 0.0
+        while not self._over.is_set() and now_s + longest_s < ends_s:
+            self._looks.append("\n".join(map(self._threads_of, family(self._pid))))
+            longest_s = max(longest_s, time.monotonic() - now_s)
+            self._over.wait(PAUSE_S)
+            now_s = time.monotonic()
+
+    def _threads_of(self, pid: int) -> str:
+        """The stacks of a process's threads, as `gdb` prints them; empty if it cannot.
+
+        The program is named, so that `gdb` reads its symbols before it halts the process.
+        """
+        about = (*SETTINGS, f"{PROC}/{pid}/exe")
+        looking = ("-ex", f"attach {pid}", "-ex", f"thread apply all bt {DEPTH_READ}")
+        try:
+            return _run([self._program, *about, *looking, "-ex", "detach"], self._folder).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            with suppress(OSError):  # a `gdb` that is killed leaves the process halted
+                os.kill(pid, signal.SIGCONT)
+            return ""
+
+
+DEPTH_READ: Final = 40
+"""Frames of a stack that `gdb` prints."""
+SETTINGS: Final = (
+    *("-batch", "-nx", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off"),
+    *("-iex", "set exec-file-mismatch off", "-iex", "set print frame-arguments none"),
+)
+"""`gdb` runs no code that a program brings, asks no network, and prints no values."""
+
+
+def _record(
+    perf: str, output: str, pids: Iterable[int], frequency_hz: int, seconds: float
+) -> list[str]:
+    """Command for a record in the working folder; its end is that of `sleep`."""
+    how = ("--event", "cpu-clock", "--freq", str(frequency_hz))
+    stacks = ("--call-graph", f"dwarf,{STACK_BYTES}", "--no-buildid", "--max-size", DATA_MAX)
+    whom = ("--pid", ",".join(map(str, pids)), "--", "sleep", f"{seconds:.3f}")
+    return [perf, "record", "--quiet", "--output", output, *how, *stacks, *whom]
+
+
+def _run(
+    command: Sequence[str], folder: Path, limit_s: float = LOOK_S_MAX
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end in a folder; it dies with the lab."""
+    return process.run(
+        [*process.launcher(None), *command],
+        limit_s,
+        folder=folder,
+        env=process.environment(folder),
+        merged=True,
+        fds=process.passed(),
+    )
+
+
+def _children_cpu_s() -> float:
+    """CPU of all ended children of the lab; the samplers alone end within a window."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _message(text: str) -> str:
+    """A program's message in one line, with base names in place of paths."""
+    line = " ".join(text[: 10 * MESSAGE_MAX].split())
+    return _clean(re.sub(r"\S*/", "", line), MESSAGE_MAX) or "no reason given"
+
+
+def _clean(text: str, most: int) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:most])
+
+
+# Texts of `perf` and `gdb`, whose names of functions and threads are the server's: any bytes.
+
+
+@dataclass(frozen=True)
+class StackSample:
+    """A thread's stack at a moment.
+
+    Attributes:
+        thread: name of the thread.
+        functions: the innermost function is last.
+    """
+
+    thread: str
+    tid: int
+    functions: tuple[str, ...]
+
+
+LINE_MAX: Final = 4096
+"""Longer lines are read in parts; a name counts by its first characters only."""
+NAME_MAX: Final = 80
+DEPTH_MAX: Final = 64
+STACKS_MAX: Final = 3000
+"""Different stacks of a trial; the rarest others are added up."""
+KERNEL: Final = 1 << 63
+"""Addresses from here on are the kernel's."""
+UNKNOWN: Final = "[program]"
+UNNAMED: Final = "unnamed"
+LEFT_OUT: Final = "[…]"
+OTHERS: Final = "[other stacks]"
+
+
+def perf_samples(lines: Iterable[str]) -> Iterator[StackSample]:
+    """Samples of `perf script` with the fields comm, tid, ip and sym: a head, then frames."""
+    head: tuple[str, int] | None = None
+    frames: list[str] = []
+    begun = False
+    for line in chain(lines, [""]):
+        words = line.split()
+        if not words:
+            if head and frames:
+                yield StackSample(*head, tuple(reversed(frames)))
+            head, frames, begun = None, [], False
+        elif not begun:
+            head, begun = _head_of(words), True
+        else:
+            with suppress(ValueError):
+                is_kernel = int(words[0], 16) >= KERNEL
+                name = line.split(maxsplit=1)[1] if len(words) > 1 else ""
+                frames.append(_function(name, is_kernel=is_kernel))
+
+
+def _head_of(words: Sequence[str]) -> tuple[str, int] | None:
+    """Name and number of a thread; a name may have blanks."""
+    *name, number = words
+    if not name or not (number.isascii() and number.isdecimal() and len(number) < 10):
+        return None
+    return _clean(" ".join(name), NAME_MAX), int(number)
+
+
+THREAD: Final = re.compile(r"\b(?:LWP|process) ([0-9]{1,9})\b")
+
+
+def gdb_samples(lines: Iterable[str]) -> Iterator[StackSample]:
+    """Samples of `thread apply all bt` of `gdb`: a line for each thread, then its frames."""
+    head: tuple[str, int] | None = None
+    frames: list[str] = []
+    for line in chain(lines, ["Thread"]):
+        if line.startswith("#"):
+            frames.append(_function(_named_by_gdb(line)))
+        elif line.startswith("Thread"):
+            if head and frames:
+                yield StackSample(*head, tuple(reversed(frames)))
+            number, name = THREAD.search(line), line.split('"')
+            own = _clean(name[1], NAME_MAX) if len(name) > 2 else ""
+            head = (own, int(number[1])) if number else None
+            frames = []
+
+
+def _named_by_gdb(line: str) -> str:
+    """The function of a line such as ``#1  0x00005 in f(int) () from /lib/x.so``."""
+    _, _, text = line.partition(" ")
+    text = text.strip()
+    if text.startswith("0x"):
+        _, _, text = text.partition(" in ")
+    for place in (") from ", ") at "):
+        text = text.partition(place)[0]
+    return text.rpartition(" (")[0] or text
+
+
+@lru_cache(maxsize=20_000)
+def _function(name: str, *, is_kernel: bool = False) -> str:
+    """A function without return type, arguments and contents of templates: ``Log::write<>``.
+
+    Kernel functions end with ``_[k]``, as in flame graphs.
+    """
+    known = "" if name.strip() in ("[unknown]", "??") else name.strip().partition(" [clone")[0]
+    kept: list[str] = []
+    depth = 0
+    for sign in known.replace("(anonymous namespace)", "{anonymous}")[:LINE_MAX]:
+        if sign == "(" and depth == 0 and kept:
+            break
+        depth -= sign == ">" and depth > 0
+        if depth == 0:
+            kept.append(sign)
+        depth += sign == "<"
+    short = "".join(kept)
+    if "operator " not in short:
+        short = short.strip().rpartition(" ")[2]
+    short = _clean(short.replace(";", ":"), NAME_MAX)
+    if is_kernel:
+        return f"{short[: NAME_MAX - 4] or '[kernel]'}_[k]"
+    return short or UNKNOWN
+
+
+GROUPS: Final[Mapping[str, str]] = {
+    "connection": (
+        "handle_connection|do_handle_one_connection|do_command|dispatch_command"
+        "|threadpool_process_request|PostgresMain|BackendMain"
+    ),
+    "log writer": "log_writer|log_write_notifier",
+    "WAL writer": "WalWriterMain",
+    "log flusher": "log_flusher|log_flush_notifier",
+    "checkpointer": "log_checkpointer|CheckpointerMain",
+    "page cleaner": r"buf_flush_page_c\w*|page_cleaner\w*",
+    "background writer": "BackgroundWriterMain",
+    "purge": r"srv_purge\w*|srv_worker_thread|purge_coordinator\w*|purge_worker\w*",
+    "autovacuum": "AutoVacWorkerMain|AutoVacLauncherMain",
+    "I/O": "io_handler_thread|IoWorkerMain",
+    "master": r"srv_master\w*",
+    "parallel worker": "ParallelWorkerMain",
+}
+"""Groups of threads by functions near their stacks' roots, in all versions; MySQL before 8.0.27 and
+PostgreSQL do not name threads."""
+ROOTS: Final = [(group, re.compile(roots)) for group, roots in GROUPS.items()]
+
+
+def folded(samples: Iterable[StackSample], program: str) -> dict[str, int]:
+    """Number of samples of each stack, joined by semicolons behind its group of threads.
+
+    A copy of a deep stack lacks its root; its thread is then known by its other stacks, or by its
+    name.
+
+    Args:
+        program: name of the process, which threads without a name of their own have too.
+    """
+    taken = list(samples)
+    of_thread: dict[int, str] = {}
+    for sample in taken:
+        if sample.tid not in of_thread and (root := _group_by_root(sample.functions)):
+            of_thread[sample.tid] = root
+    counts: Counter[str] = Counter()
+    for sample in taken:
+        group = of_thread.get(sample.tid) or _group_by_name(sample.thread, program)
+        counts[";".join((group, *_shown(sample)))] += 1
+    kept = Counter(dict(counts.most_common(STACKS_MAX)))
+    for stack, times in counts.items():
+        if stack not in kept:
+            kept[f"{stack.partition(';')[0]};{OTHERS}"] += times
+    return dict(kept)
+
+
+def _group_by_root(functions: Iterable[str]) -> str | None:
+    return next((group for name in functions if (group := _group_of(name))), None)
+
+
+@lru_cache(maxsize=20_000)
+def _group_of(function: str) -> str | None:
+    name = function.rpartition("::")[2]
+    return next((group for group, roots in ROOTS if roots.fullmatch(name)), None)
+
+
+def _group_by_name(thread: str, program: str) -> str:
+    """The thread's own name without its number."""
+    name = re.sub(r"[-_: ]?[0-9]+$", "", thread).replace(";", ":")
+    return UNNAMED if name in ("", program) else name
+
+
+def _shown(sample: StackSample) -> tuple[str, ...]:
+    """The functions, a run of unknown ones as one, a deep stack without its middle."""
+    pairs = zip(("", *sample.functions), sample.functions, strict=False)
+    names = tuple(name for before, name in pairs if name != UNKNOWN or before != UNKNOWN)
+    if len(names) < DEPTH_MAX:
+        return names
+    half = DEPTH_MAX // 2
+    return (*names[: half - 2], LEFT_OUT, *names[-half:])

@@ -33,7 +33,7 @@ NAMES = {
 """Fields that hold labels, keys and what was read elsewhere, which no language changes."""
 NO_SENTENCES = {
     *("ClaimedCell.doubts", "Judgement.counted_from_s", "Judgement.tried"),
-    "FunctionCost.callers",
+    *("CounterTable.names", "FunctionCost.callers"),
     *("Code.text", "Drawing.svg", "Figure.spec", "Table.looks", "Timeline.title"),
     "MachineRatio.machine",
     *("Promise.value", "Sentence.template"),

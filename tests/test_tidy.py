@@ -94,7 +94,6 @@ SMALL_WITH_ONE_IMPORTER = {
     "servers.foreign.postgres_container": "one file a product",
     "servers.watcher": "a process of its own, which imports nothing",
     "servers.launch": "a process of its own, which imports nothing",
-    "stats.moderated": "statistics that know nothing of benchmarks",
     "stats.usl": "a law that knows nothing of benchmarks",
     "store.histogram_log": "a file format of its own",
 }

@@ -35,13 +35,14 @@ EVENTS_UNSURE_MAX: Final = 0.1
 """Share of events of unknown side of a reading; the error of a cost is half of it."""
 NO_COUNTERS: Final = re.compile(
     r"^(threads|open|key_blocks|ssl|innodb_(mem|num|undo))_|^(last|uptime)"
-    r"|(^|_|\.)(age|available|avg|capacity|current|free|in_cache|length|limit|lsn|max|memory|min"
-    r"|numbackends|pending|size|stmt_count|used)(_|$)"
-    r"|(pages|bytes)_(data|dirty|misc|total)$|(session|active|idle_in_transaction|busy|cpu)_time$",
+    r"|(^|_|\.)(age|available|avg|capacity|current|(?<!wait_)free|in_cache|length|limit|lsn|max"
+    r"|memory|min|numbackends|pending|size|stmt_count|used)(_|$)"
+    r"|(pages|bytes)_(data|dirty|misc|total)$|(session|active|idle_in_transaction|busy|cpu)_time$"
+    r"|checkpoint(er)?[._](write|sync)_time$",
     re.IGNORECASE,
 )
-"""Names of values that rise and fall, and of times of whole sessions. A server's list does not say
-which of its values are counters."""
+"""Names of values that rise and fall, and of times of whole sessions and checkpoints. A server's
+list does not say which of its values are counters."""
 
 
 def _in_window(measurement: Measurement) -> float:

@@ -104,6 +104,11 @@ def signed(value: float) -> Text:
     return name(f"+{number(value)}") if value > 0 else number(value)
 
 
+def difference(value: float, low: float, high: float) -> Text:
+    """A difference with its interval: "+30.2 [+28.1, +32.3]"."""
+    return name(f"{signed(value)} [{signed(low)}, {signed(high)}]")
+
+
 def percentage(value: float | None) -> Text:
     """A share to three significant digits: 0.0312 → "3.12 %"; a dash without a value."""
     return NONE if value is None else name(f"{value * 100:.3g} %".replace("-", "−"))

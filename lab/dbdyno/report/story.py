@@ -69,6 +69,7 @@ def story_of(
     )
     course = (over_time(drawn), *shape.from_run_to_run(judgement))
     telling = partial(_told, judgement.known)
+    limits = telling(method.limitations, plan, measurements, judgement)
     work = (
         with_charts(telling(costs.costs, plan, tried), drawn, "costs"),
         telling(costs.flushes, plan, tried),
@@ -99,10 +100,7 @@ def story_of(
         group(say("From second to second, from trial to trial"), *course),
         group(say("Costs and machine"), *work),
         group(say("Method, settings, trials"), *procedure),
-        group(
-            say("Trust and limitations"),
-            telling(method.limitations, plan, measurements, judgement),
-        ),
+        group(say("Trust and limitations"), limits),
         folded(telling(method.repeat, plan, run)),
     )
     return Story(

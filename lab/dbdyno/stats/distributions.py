@@ -18,6 +18,11 @@ from dbdyno import _engine
 Numbers = NDArray[np.float64]
 
 
+def each_level(level: float, number: int) -> float:
+    """Error rate of each of so many intervals, for all to hold in 1 - level (Šidák 1967)."""
+    return -math.expm1(math.log1p(-level) / number)
+
+
 def batch_means(values: Numbers, length: int) -> Numbers:
     """Means of consecutive batches along the last axis, without an incomplete last batch."""
     whole = values.shape[-1] // length

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from dbdyno.stats.distributions import Numbers, digamma, student_quantiles, trigamma
+from dbdyno.stats.distributions import Numbers, digamma, each_level, student_quantiles, trigamma
 from dbdyno.stats.pooled import effective_number
 
 PRIORS: Final = np.geomspace(0.1, 1e5, 121)
@@ -39,7 +39,7 @@ class Moderated:
 
     def half_widths(self, level: float) -> Numbers:
         """Half widths of intervals that hold together at 1 - level (Šidák 1967)."""
-        share = -np.expm1(np.log1p(-level) / len(self.mean))
+        share = each_level(level, len(self.mean))
         return np.asarray(student_quantiles(1 - share / 2, self.freedom) * self.error)
 
 

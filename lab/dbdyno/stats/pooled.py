@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from dbdyno.stats.distributions import (
     Numbers,
     digamma,
+    each_level,
     log_beta,
     normal_cdf,
     student_cdf,
@@ -116,7 +117,7 @@ def pooled(blocks: Numbers, groups: Sequence[Hashable], level: float) -> Pooled:
         return np.asarray(student_quantiles(1 - level / 2, count - 1.0) * np.sqrt(own / count))
 
     if len(mean) < GROUP_MIN:
-        share = float(-np.expm1(np.log1p(-level) / len(mean)))
+        share = each_level(level, len(mean))
         alone, together = by_own_noise(level), by_own_noise(share)
         return Pooled(mean, np.sqrt(own), count - 1.0, alone, together, share)
     noise = _Noise.of(residuals, own, count - 1.0, _places(groups))

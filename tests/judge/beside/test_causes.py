@@ -159,6 +159,31 @@ def test_a_cost_of_waiting_explains_no_cpu() -> None:
     assert first_of(tps=500.0, counts=counts) == "syncs"
 
 
+def test_work_in_the_background_is_no_cause() -> None:
+    """A server that syncs 50 times a second has twice the syncs per transaction at half the TPS."""
+    counts = {A: {"Innodb_data_fsyncs": 0.05}, B: {"Innodb_data_fsyncs": 0.1}}
+    causes = causes_of(tps=500.0, counts=counts)
+    assert causes.changes == ()
+    assert causes.first is not None
+    assert causes.first.name == "waiting"
+    less = causes_of(tps=500.0, counts={A: counts[A], B: {"Innodb_data_fsyncs": 0.08}})
+    assert "syncs" not in {change.name for change in less.changes}
+
+
+def test_a_disk_that_only_syncs_is_a_cause_though_it_syncs_as_often_per_second() -> None:
+    counts = {A: {"Innodb_data_fsyncs": 1.0}, B: {"Innodb_data_fsyncs": 2.0}}
+    assert first_of(tps=500.0, counts=counts) == "syncs"
+    assert first_of(tps=2000.0, counts={A: counts[B], B: counts[A]}) == "syncs"
+
+
+def test_a_count_on_one_system_only_has_no_ratio() -> None:
+    counts = {A: {"Innodb_data_fsyncs": 1.0}, B: {"Innodb_data_fsyncs": 0.0}}
+    first = causes_of(tps=2000.0, counts=counts).first
+    assert isinstance(first, Change)
+    assert (first.name, first.system) == ("syncs", 0)
+    assert (first.ratio, first.low, first.high) == (None, None, None)
+
+
 def test_equal_systems_have_no_cause_whatever_they_count() -> None:
     rows = {A: {"Innodb_rows_read": 414.0}, B: {"Innodb_rows_read": 4140.0}}
     causes = causes_of(tps=RATE, counts=rows)
@@ -176,7 +201,10 @@ def test_what_falls_or_is_counted_by_a_cost_is_no_counter() -> None:
     status = {
         "Threads_running": 5.0,
         "Innodb_buffer_pool_pages_data": 7.0,
+        "Innodb_buffer_pool_pages_free": 7.0,
+        "Innodb_buffer_pool_wait_free": 3.0,
         "Max_used_connections": 9.0,
+        "bgwriter.checkpoint_write_time": 9.0,
         "Shrinking": -1.0,
         "Constant": 0.0,
         "Com_select": 100.0,
@@ -187,6 +215,7 @@ def test_what_falls_or_is_counted_by_a_cost_is_no_counter() -> None:
         "Questions",
         "Com_select",
         "Com_commit",
+        "Innodb_buffer_pool_wait_free",
         "Innodb_os_log_fsyncs",
     }
     assert {cost.name for cost in COSTS} == UNITS.keys()

@@ -9,6 +9,10 @@ A counter differs if its ratio's interval leaves out 1. The intervals of all cou
 together, with variances moved towards the common one (`stats/moderated`). A counter can explain its
 difference per transaction times the largest plausible time of a unit (`UNITS`), but no more than
 the CPU, or the waiting, does. docs/how-it-works/statistics.md has the formulas.
+
+Work in the background, such as a sync once a second, goes on whatever the throughput is. So the
+slower system has more of it per transaction, but not per second. It is no cause, unless it keeps a
+CPU or a disk busy: a disk that only syncs has as many syncs per second on both systems, too.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from dbdyno.measurement.cost import COSTS, CountedBy, beside_process, own_counte
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import Noun, WatchSample, mean_over_time
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
-from dbdyno.stats.distributions import Numbers
+from dbdyno.stats.distributions import Numbers, each_level
 from dbdyno.stats.moderated import moderated
 
 CONNECTION: Final = "connection"
@@ -43,6 +47,9 @@ EXPLAINS_MIN: Final = 0.05
 """A counter that can explain a smaller share of the difference is no cause."""
 EXPLAINS_MOST: Final = 0.5
 """From this share on a counter may be the main cause."""
+BUSY_MIN: Final = 0.5
+"""Work that goes on for a smaller part of each second, the same on both systems, holds up less than
+`EXPLAINS_MOST` of a transaction's time, even if all transactions wait for it."""
 SIMILAR: Final = 0.8
 """A cost whose ln ratio is at least this share of the CPU's may be what the CPU was used for."""
 SMOOTHING: Final = 0.5
@@ -61,17 +68,17 @@ class Factor(Noun):
 
     name: str
     ratio: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
 
 
-class Part(Noun):
+class TimePart(Noun):
     """A part of a transaction's time or CPU, in µs per transaction.
 
     Attributes:
         name: `cpu`, `queued`, `waiting`; `user`, `kernel`; or a group of threads.
         difference_us: the system's less the baseline's, mean over blocks; low_us, high_us: its
-            interval, which holds together with those of the other parts; None below three blocks.
+            interval, which holds together with those of the other parts.
         share: of the difference of the whole; None if that may be 0.
     """
 
@@ -79,8 +86,8 @@ class Part(Noun):
     baseline_us: float
     system_us: float
     difference_us: float
-    low_us: float | None
-    high_us: float | None
+    low_us: float
+    high_us: float
     share: float | None
 
 
@@ -91,10 +98,10 @@ class Change(Noun):
         name: of a cost (`measurement.cost`), or the server's own name of a counter.
         is_cost: True for a cost.
         baseline, system: count per transaction.
-        ratio, low, high: system / baseline with its simultaneous interval; None where the baseline
+        ratio, low, high: system / baseline with its simultaneous interval; None where one of them
             counts nothing.
         explains: the largest share, 0 to 1, of the difference in a transaction's time that it can
-            explain; None where the cost of a unit is unknown.
+            explain.
     """
 
     name: str
@@ -104,7 +111,7 @@ class Change(Noun):
     ratio: float | None
     low: float | None
     high: float | None
-    explains: float | None
+    explains: float
 
 
 class Causes(Noun):
@@ -115,8 +122,8 @@ class Causes(Noun):
             or the server's CPU is unknown.
         time: parts of a transaction's time; cpu: parts of its CPU, user and kernel; threads: the
             same CPU by group of threads. Empty where not observed.
-        changes: counters that surely differ, the likeliest cause first; ten at most. Empty unless
-            the verdict is better or worse.
+        changes: counters that surely differ and can explain 5 %, the likeliest cause first; ten at
+            most. Empty unless the verdict is better or worse.
         examined: number of counters compared.
         is_different: the verdict is better or worse.
     """
@@ -125,9 +132,9 @@ class Causes(Noun):
     baseline: str
     system: str
     factors: tuple[Factor, ...]
-    time: tuple[Part, ...]
-    cpu: tuple[Part, ...]
-    threads: tuple[Part, ...]
+    time: tuple[TimePart, ...]
+    cpu: tuple[TimePart, ...]
+    threads: tuple[TimePart, ...]
     changes: tuple[Change, ...]
     examined: int
     is_different: bool = False
@@ -137,7 +144,7 @@ class Causes(Noun):
         """The likeliest cause: a counter, else the largest factor; None without a difference."""
         if not self.is_different:
             return None
-        if self.changes and (self.changes[0].explains or 0.0) >= EXPLAINS_MOST:
+        if self.changes and self.changes[0].explains >= EXPLAINS_MOST:
             return self.changes[0]
         sign = math.copysign(1.0, sum(math.log(factor.ratio) for factor in self.factors))
         along = {sign * math.log(factor.ratio): factor for factor in self.factors}
@@ -182,6 +189,7 @@ OWN_UNITS: Final[Mapping[re.Pattern[str], UnitTime]] = {
         r"(?i).*(fsyncs?|_syncs?|wal_sync)": UNITS["syncs"],
         r"(?i).*(pages_read|pool_reads|blks_read|data_reads)": UnitTime(50, reads=1),
         r"Handler_read_.*|Rows_.*read|.*tup_(returned|fetched)": UNITS["rows_read"],
+        r"(?i)rpl_semi_sync_.*_wait_time": UnitTime(0, 1),  # in µs
         r"(?i).*_time": UnitTime(0, 1000),  # in ms, of waiting for locks and disks
         r"(?i)(.*[_.])?bytes([_.].*)?": UnitTime(0.001, 0.001),
     }.items()
@@ -231,11 +239,6 @@ def causes_of(
     )
 
 
-def _each(number: int) -> float:
-    """Error rate of each of so many intervals that hold together (Šidák 1967)."""
-    return -math.expm1(math.log1p(-LEVEL) / max(1, number))
-
-
 def _ends(values: Sequence[float], design: DesignPlan, level: float) -> tuple[float, float, float]:
     """Mean over blocks, and the ends of its interval."""
     seen = interval(values, design, level)
@@ -245,7 +248,7 @@ def _ends(values: Sequence[float], design: DesignPlan, level: float) -> tuple[fl
 
 def _factors(logs: Mapping[str, Sequence[float]], design: DesignPlan) -> Iterator[Factor]:
     for name, of_factor in logs.items():
-        ratio, low, high = map(end_of, _ends(of_factor, design, _each(len(logs))))
+        ratio, low, high = map(end_of, _ends(of_factor, design, each_level(LEVEL, len(logs))))
         yield Factor(name=name, ratio=ratio, low=low, high=high)
 
 
@@ -309,7 +312,7 @@ def _largest(rows: Sequence[tuple[Us, Us]]) -> list[tuple[Us, Us]]:
     return [(of(below) if below else {}, of(above) if above else {}) for below, above in rows]
 
 
-def _parts(rows: Sequence[tuple[Us, Us]], design: DesignPlan) -> tuple[Part, ...]:
+def _parts(rows: Sequence[tuple[Us, Us]], design: DesignPlan) -> tuple[TimePart, ...]:
     """Parts in µs per transaction; empty where a trial did not observe them."""
     if not all(parts for pair in rows for parts in pair):
         return ()
@@ -320,9 +323,9 @@ def _parts(rows: Sequence[tuple[Us, Us]], design: DesignPlan) -> tuple[Part, ...
     is_unsure = whole_low <= 0 <= whole_high
     parts = []
     for name, of_part in differences.items():
-        mean, low, high = _ends(of_part, design, _each(len(differences)))
+        mean, low, high = _ends(of_part, design, each_level(LEVEL, len(differences)))
         parts.append(
-            Part(
+            TimePart(
                 name=name,
                 baseline_us=fmean(below.get(name, 0.0) for below, _ in rows),
                 system_us=fmean(above.get(name, 0.0) for _, above in rows),
@@ -390,6 +393,7 @@ class TimeScale:
 
     Attributes:
         difference_us: the system's time of a transaction less the baseline's.
+        rates_per_s: transactions/s of the baseline and of the system.
         running: transactions that run at a time; in a closed loop the connections.
         crowd: µs of a transaction's time that go with a µs of its CPU: on a busy machine it also
             waits for the CPU that others use.
@@ -398,6 +402,7 @@ class TimeScale:
     """
 
     difference_us: float
+    rates_per_s: tuple[float, float]
     running: float
     crowd: float
     work: float
@@ -416,8 +421,10 @@ class TimeScale:
         probes = [measurement.evidence.probe for measurement in trials]
         syncs_ms = [probe.sync_ms for probe in probes if probe and probe.sync_ms]
         reads_ms = [ms for m in trials if (ms := mean_over_time(m.watch_measured, _read_ms))]
+        rates = [fmean(m.events / m.window_s for m in arm) for arm in zip(*both, strict=True)]
         return cls(
             difference_us=difference_us,
+            rates_per_s=(rates[0], rates[1]),
             running=fmean(_running(m) for m in faster),
             crowd=fmean(_crowd(m) for m in faster),
             work=shares.get("work", 1.0),
@@ -438,6 +445,17 @@ class TimeScale:
         wait_us = unit.wait_us + unit.syncs * 2 * waiters * self.sync_us + unit.reads * self.read_us
         by_work = min(self.work, share * unit.cpu_us * self.crowd)
         return min(1.0, by_work + min(self.waiting, share * wait_us))
+
+    def is_background(self, unit: UnitTime, baseline: float, system: float, doubt: float) -> bool:
+        """True if the system with more per transaction has no more per second, and it is not busy.
+
+        Args:
+            doubt: half width of the counter's ln ratio; a smaller excess per second is none.
+        """
+        below_per_s, above_per_s = self.rates_per_s
+        low, high = sorted(((baseline, baseline * below_per_s), (system, system * above_per_s)))
+        us = unit.cpu_us + unit.wait_us + unit.syncs * self.sync_us + unit.reads * self.read_us
+        return high[1] <= low[1] * end_of(doubt) and high[1] * us < BUSY_MIN * 1e6
 
 
 def _running(measurement: Measurement) -> float:
@@ -465,26 +483,28 @@ def changes(counted: CounterTable, scale: TimeScale, design: DesignPlan) -> list
     least = (1 / (counted.counts + SMOOTHING)).sum(axis=0).mean(axis=0)  # as Poisson's counts have
     seen = moderated(smooth[1] - smooth[0], least)
     halves = seen.half_widths(nominal_level(counted.counts.shape[1], design))
-    differing = np.flatnonzero(np.abs(seen.mean) > np.maximum(halves, math.log1p(design.margin)))
+    doubts = np.maximum(halves, math.log1p(design.margin))
     per_event = counted.per_event()
     rows: list[_Ranked] = []
-    for at in map(int, differing):
+    for at in map(int, np.flatnonzero(np.abs(seen.mean) > doubts)):
         log, half = float(seen.mean[at]), float(halves[at])
         baseline, system = map(float, per_event[:, at])
         name, is_cost = counted.names[at], at < counted.costs
-        explains = scale.explains(_unit(name, is_cost) or OTHER, baseline, system)
-        if explains >= EXPLAINS_MIN and log * (system - baseline) > 0:
+        unit, is_on_both = _unit(name, is_cost) or OTHER, min(baseline, system) > 0
+        explains = scale.explains(unit, baseline, system)
+        is_cause = explains >= EXPLAINS_MIN and log * (system - baseline) > 0
+        if is_cause and not scale.is_background(unit, baseline, system, float(doubts[at])):
             change = Change(
                 name=name,
                 is_cost=is_cost,
                 baseline=baseline,
                 system=system,
-                ratio=end_of(log) if baseline else None,
-                low=end_of(log - half) if baseline else None,
-                high=end_of(log + half) if baseline else None,
+                ratio=end_of(log) if is_on_both else None,
+                low=end_of(log - half) if is_on_both else None,
+                high=end_of(log + half) if is_on_both else None,
                 explains=explains,
             )
-            rows.append(_Ranked(change, log, explains))
+            rows.append(_Ranked(change, log))
     return [ranked.change for ranked in _without_synonyms(rows)][:CHANGES_MAX]
 
 
@@ -497,15 +517,14 @@ def _unit(name: str, is_cost: bool) -> UnitTime | None:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """A change with its ln ratio and the share that it explains."""
+    """A change with its ln ratio."""
 
     change: Change
     log: float
-    explains: float
 
     @property
     def is_main(self) -> bool:
-        return self.explains >= EXPLAINS_MOST
+        return self.change.explains >= EXPLAINS_MOST
 
     def place(self, cpu_log: float) -> tuple[bool, int, bool, float]:
         """Key of the order: what CPU was used for stands before the CPU itself, unknowns last."""

@@ -21,6 +21,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from dbdyno.judge.audit import Sound
+from dbdyno.judge.beside.accounting import paired
 from dbdyno.judge.estimate import Estimate, Pairs
 from dbdyno.judge.interval import FIXED, LEVEL, typical
 from dbdyno.measurement.measurement import Cell, Measurement
@@ -85,9 +86,7 @@ class Functions(Noun):
 def functions_of(pairs: Pairs, estimates: Iterable[Estimate]) -> Iterator[Functions]:
     """Yield the functions of each estimate's cell with sampled stacks in three blocks or more."""
     for estimate in estimates:
-        cell, baseline, system = estimate.cell, estimate.baseline, estimate.system
-        below, above = pairs.arm(cell, baseline), pairs.arm(cell, system)
-        trials = [(below[block], above[block]) for block in sorted(below) if block in above]
+        trials = paired(pairs, estimate)
         for sampler in get_args(Sampler):
             sampled = [
                 (first, second)
@@ -99,9 +98,9 @@ def functions_of(pairs: Pairs, estimates: Iterable[Estimate]) -> Iterator[Functi
                 continue
             functions, examined = ranked(sampled)
             yield Functions(
-                cell=cell,
-                baseline=baseline,
-                system=system,
+                cell=estimate.cell,
+                baseline=estimate.baseline,
+                system=estimate.system,
                 sampler=sampler,
                 sampler_share=_sampler_share((one for pair in trials for one in pair), sampler),
                 functions=functions,

@@ -63,7 +63,11 @@ def flames(
         FRAME_HEIGHT * round(max((frame["top"] for frame in frames), default=1)),
     )
     points = [
-        say("{function}: {difference} µs", function=one.name, difference=signed(one.difference_us))
+        say(
+            "{function}: {difference} µs",
+            function=_printable(one.name),
+            difference=signed(one.difference_us),
+        )
         for one in compared.functions
     ]
     title = say(
@@ -111,7 +115,7 @@ def _frames(stacks: Sequence[Stack], depth: int, begin: float, whole: float) -> 
 
 
 def _printable(function: str) -> str:
-    """The name without control characters, which break SVG."""
+    """The beginning of the name, without control characters, which break SVG."""
     return "".join(sign if sign.isprintable() else " " for sign in function[:NAME_LENGTH_MAX])
 
 

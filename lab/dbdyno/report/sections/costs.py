@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
-from dbdyno.judge.beside.functions import FunctionCost, Functions
+from dbdyno.judge.beside.functions import Functions
 from dbdyno.judge.checks.counts import always_writes
 from dbdyno.judge.checks.durability import counted_syncs
 from dbdyno.judge.checks.settings import commit_is_waited_for, durability
@@ -18,7 +18,7 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.parts import WatchSample, mean_over_time
 from dbdyno.measurement.syncs import disk_flushes
 from dbdyno.plan.plan import Plan
-from dbdyno.report.numbers import NONE, number, percentage, signed
+from dbdyno.report.numbers import NONE, difference, number, percentage
 from dbdyno.report.parts import Column, Figure, Paragraph, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, sound, sound_trials, systems_of
 from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit, counter
@@ -301,12 +301,10 @@ def _functions_table(of_cell: Functions) -> Table | Paragraph:
         (say("Function"), lambda one: one.name),
         (numeric(name(of_cell.baseline)), lambda one: number(one.baseline_us)),
         (numeric(name(of_cell.system)), lambda one: number(one.system_us)),
-        (numeric(say("Difference [95 %]")), _difference),
+        (
+            numeric(say("Difference [95 %]")),
+            lambda one: difference(one.difference_us, one.low_us, one.high_us),
+        ),
         (numeric(say("Share of the whole difference")), lambda one: percentage(one.share)),
         (say("Called by"), lambda one: one.callers),
     )
-
-
-def _difference(of_function: FunctionCost) -> Text:
-    low, high = signed(of_function.low_us), signed(of_function.high_us)
-    return name(f"{signed(of_function.difference_us)} [{low}, {high}]")

@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from dbdyno.judge.beside.causes import Causes, Change
-from dbdyno.judge.beside.causes import Part as TimePart
+from dbdyno.judge.beside.causes import EXPLAINS_MIN, Causes, Change, TimePart
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, count, name, phrase, say
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.plan import CELLS_FEW, Plan
 from dbdyno.plan.workload import MIXES
-from dbdyno.report.numbers import NONE, interval, percentage
+from dbdyno.report.numbers import NONE, difference, interval, number, percentage
 from dbdyno.report.parts import Column, Items, Paragraph, Part, Section, Table, numeric, table
 from dbdyno.report.rows import compare, systems_of
 from dbdyno.report.sections.limits import pools_of
@@ -75,7 +74,7 @@ EXPLAINED: Final = say(
     "For each cell with a difference: the factors of throughput, the time of a transaction, and "
     "the counters that differ. A counter that differs need not be a cause. The column “Can explain "
     "at most” has the largest share of the difference in a transaction's time for which it can "
-    "account, and a dash where the time of a unit is unknown."
+    "account."
 )
 
 
@@ -114,8 +113,15 @@ def _cell(causes: Causes, *, folded: bool) -> Section:
     if causes.changes:
         parts.append(_changes(causes, folded=folded))
     elif causes.examined:
-        counters = count(causes.examined, "counter")
-        parts.append(Paragraph(say("Of {counters}, none surely differs.", counters=counters)))
+        parts.append(
+            Paragraph(
+                say(
+                    "Of {counters}, none surely differs and can explain {share} of the difference.",
+                    counters=count(causes.examined, "counter"),
+                    share=percentage(EXPLAINS_MIN),
+                )
+            )
+        )
     return Section(say("{cell}: {text}", cell=cell_title(causes.cell), text=arms), tuple(parts))
 
 
@@ -123,7 +129,7 @@ def _factor_sentences(causes: Causes) -> Iterator[Text]:
     """The effect of each factor on throughput by itself, or that it is not certain."""
     for factor in causes.factors:
         change = interval(factor.ratio, factor.low, factor.high)
-        if factor.low is not None and factor.high is not None and factor.low <= 1 <= factor.high:
+        if factor.low <= 1 <= factor.high:
             yield say(UNSURE[factor.name], change=change)
         else:
             yield say(
@@ -145,9 +151,12 @@ def _parts(
         caption,
         parts,
         (say("What"), lambda part: labels.get(part.name, name(part.name))),
-        (numeric(name(causes.baseline)), lambda part: amount(part.baseline_us)),
-        (numeric(name(causes.system)), lambda part: amount(part.system_us)),
-        (numeric(say("Difference [95 %]")), _difference),
+        (numeric(name(causes.baseline)), lambda part: number(part.baseline_us)),
+        (numeric(name(causes.system)), lambda part: number(part.system_us)),
+        (
+            numeric(say("Difference [95 %]")),
+            lambda part: difference(part.difference_us, part.low_us, part.high_us),
+        ),
         (numeric(say("Share of the difference")), lambda part: percentage(part.share)),
         folded=folded,
     )

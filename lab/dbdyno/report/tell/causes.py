@@ -43,14 +43,15 @@ MORE: Final[Mapping[str, str]] = {
     "replies_kb": phrase("{system} sends {times} times the data to the client per transaction"),
 }
 """A cost by which the named system exceeds the other."""
-COUNTS_MORE: Final = phrase("{system} counts {times} times the {counter} per transaction")
+COUNTS_MORE: Final = phrase("{system} has {times} times the {counter} per transaction")
 ALONE: Final = phrase("{system} alone has {counter}")
 WAITS: Final = phrase("{system} waits longer per transaction for locks, disks or the network")
 LOST_CPU: Final = phrase("{system} lost CPU to other processes")
 WHOLE: Final = phrase("{cause}; this can explain the whole difference")
 PART: Final = phrase("{cause}; this can explain at most {share} of the difference")
 UNEXPLAINED: Final = phrase(
-    "{cause}; no counter explains it: `dbdyno explain RUN` samples the servers' stacks"
+    "{cause}; no counter can explain half of the difference: `dbdyno explain RUN` samples the "
+    "servers' stacks"
 )
 QUIET: Final = phrase("{cause}; measure again when the machine is quiet")
 
@@ -62,8 +63,7 @@ def different(judgement: Judgement) -> list[Verdict]:
 
 def of_differences(judgement: Judgement) -> list[Causes]:
     """Causes of the cells in which a system is faster or slower."""
-    wanted = {(one.cell, one.baseline, one.system) for one in different(judgement)}
-    return [one for one in judgement.causes if (one.cell, one.baseline, one.system) in wanted]
+    return [one for one in judgement.causes if one.is_different]
 
 
 def likeliest(judgement: Judgement, most: int = LINES_MAX) -> list[Said]:
@@ -71,8 +71,9 @@ def likeliest(judgement: Judgement, most: int = LINES_MAX) -> list[Said]:
     groups: dict[tuple[str, ...], list[Causes]] = {}
     for causes in of_differences(judgement):
         if (first := causes.first) is not None:
-            kind = (type(first).__name__, first.name, str(_is_more(first)))
-            groups.setdefault((causes.baseline, causes.system, *kind), []).append(causes)
+            kind = (type(first).__name__, first.name)
+            way = (str(_is_more(first)), str(first.ratio is None))
+            groups.setdefault((causes.baseline, causes.system, *kind, *way), []).append(causes)
     ordered = sorted(groups.values(), key=len, reverse=True)
     cells = len(different(judgement))
     return [_line(group, is_whole=len(group) == cells) for group in ordered[:most]]
@@ -92,7 +93,7 @@ def likeliest_of(group: Sequence[Causes]) -> Said:
     firsts = [one.first for one in group]
     if changes := [one for one in firsts if isinstance(one, Change)]:
         cause = _of_changes(baseline, system, changes)
-        shares = [one.explains or 0.0 for one in changes]
+        shares = [one.explains for one in changes]
         is_whole = min(shares) >= WHOLE_FROM
         return say(WHOLE if is_whole else PART, cause=cause, share=f"{max(shares) * 100:.0f} %")
     factors = [one for one in firsts if isinstance(one, Factor)]
@@ -105,7 +106,7 @@ def _of_changes(baseline: str, system: str, changes: Sequence[Change]) -> Said:
     first = changes[0]
     more = system if _is_more(first) else baseline
     factors = [max(one.ratio, 1 / one.ratio) for one in changes if one.ratio]
-    if len(factors) < len(changes):
+    if first.ratio is None:
         cause = say(ALONE, system=more, counter=counter_name(first))
     elif first.is_cost:
         cause = say(MORE[first.name], system=more, times=_times(factors))
@@ -142,7 +143,9 @@ def amount(value: float) -> Said:
 
 def _is_more(first: Change | Factor) -> bool:
     """True if the system counts more than the baseline; of a factor, if it makes it faster."""
-    return first.ratio is None or first.ratio > 1
+    if isinstance(first, Change):
+        return first.system > first.baseline
+    return first.ratio > 1
 
 
 def _times(factors: Iterable[float]) -> Said:

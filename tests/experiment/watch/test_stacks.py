@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,8 +60,8 @@ PERF_FOLDED = {
     "connection;start_thread;do_command;dispatch_command;MYSQL_LOG::write<>;__libc_write;"
     "do_syscall_64_[k]": 1,
     "unnamed;[program];log_write": 1,
-    "log writer;{anonymous}::log_writer;log_buffer_flush": 1,
-    "log writer;log_buffer_flush": 1,
+    "ib_log_writer;{anonymous}::log_writer;log_buffer_flush": 1,
+    "ib_log_writer;log_buffer_flush": 1,
 }
 # As gdb 13 prints `thread apply all bt`, with the values of arguments left out.
 GDB = """\
@@ -82,17 +83,17 @@ Thread 1 (process 4716):
 """
 GDB_FOLDED = {
     "ib_io_rd;[program];io_getevents": 1,
-    "connection;std::function<>::operator;do_command;__poll": 1,
-    "WAL writer;WalWriterMain": 1,
+    "connection;std::function<>::operator();do_command;__poll": 1,
+    "walwriter;WalWriterMain": 1,
 }
 
 
 def test_the_text_of_perf_is_folded_by_groups_of_threads() -> None:
-    assert folded(perf_samples(PERF.splitlines()), "mysqld") == PERF_FOLDED
+    assert folded(perf_samples(PERF.splitlines()), {}, "mysqld") == PERF_FOLDED
 
 
 def test_the_text_of_gdb_is_folded_the_same_way() -> None:
-    assert folded(gdb_samples(GDB.splitlines()), "mysqld") == GDB_FOLDED
+    assert folded(gdb_samples(GDB.splitlines()), {}, "mysqld") == GDB_FOLDED
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,12 @@ def test_the_text_of_gdb_is_folded_the_same_way() -> None:
         ("void Log::write<std::vector<int> >(int, A<B>)", "Log::write<>"),
         ("operator new(unsigned long)", "operator new"),
         ("A::operator->() const", "A::operator->"),
+        ("std::ostream& std::operator<< <char>(std::ostream&, char)", "std::operator<<<>"),
+        ("run(int)::{lambda(A<int>)#1}::operator()(A<int>) const", "run::{lambda#1}::operator()"),
+        ("(anonymous namespace)::f", "{anonymous}::f"),
         ("copy_rows [clone .part.0]", "copy_rows"),
+        ("heap_update.isra.0.cold", "heap_update"),
+        ("write@plt", "write"),
         ("evil;name\x1b[1m", "evil:name?[1m"),
         ("x" * 500, "x" * NAME_MAX),
     ],
@@ -115,18 +121,29 @@ def test_deep_and_many_stacks_are_cut_and_no_sample_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deep = StackSample("connection", 1, tuple(f"f{n}" for n in range(200)))
-    (stack,) = folded([deep], "mysqld")
+    (stack,) = folded([deep], {}, "mysqld")
     names = stack.split(";")
     assert len(names) <= DEPTH_MAX
     assert (names[1], names[-1]) == ("f0", "f199")
     monkeypatch.setattr(room, "STACKS_MAX", 2)
     many = [StackSample("a", 1, (name,)) for name in "xxxyyzw"]
     many.append(StackSample("b", 2, ("x",)))
-    assert folded(many, "mysqld") == {
+    assert folded(many, {}, "mysqld") == {
         "a;x": 3,
         "a;y": 2,
-        "a;[other stacks]": 2,
-        "b;[other stacks]": 1,
+        "a;[…];z": 1,
+        "a;[…];w": 1,
+        "b;[…];x": 1,
+    }
+
+
+def test_a_thread_is_in_the_group_that_was_read_for_it() -> None:
+    threads = {7: "PostgresMain", 8: "PostgresMain", 9: "StartAutoVacWorker"}
+    samples = [StackSample("postgres", tid, (root,)) for tid, root in threads.items()]
+    assert folded(samples, {7: "walsender", 8: "unnamed", 9: "postmaster"}, "postgres") == {
+        "walsender;PostgresMain": 1,
+        "connection;PostgresMain": 1,
+        "postmaster;StartAutoVacWorker": 1,
     }
 
 
@@ -142,7 +159,7 @@ LINES = st.lists(
 @given(LINES, st.text(max_size=10))
 def test_any_text_is_read_within_the_bounds(lines: list[str], program: str) -> None:
     for samples in (list(perf_samples(lines)), list(gdb_samples(lines))):
-        stacks = folded(samples, program)
+        stacks = folded(samples, {}, program)
         assert sum(stacks.values()) == len(samples)
         for stack in stacks:
             names = stack.split(";")
@@ -300,3 +317,30 @@ def test_many_cpus_lower_the_frequency(
     assert profile is not None
     assert profile.period_us == pytest.approx(1e6 / 8)
     assert "--freq 8 " in (tools / "calls").read_text()
+
+
+def test_events_and_cpu_are_of_the_sampled_time_and_of_the_sampler_alone(
+    pid: int, tools: Path
+) -> None:
+    put(tools, "perf", FAKE_PERF)
+    measured = making.measurement(tps=100.0, window_s=2, warmup_s=2)
+    server = measured.server.model_copy(update={"status_at_s": (-0.6, -0.5, 4.0, 4.01)})
+    with StackSampler(pid) as stacks:
+        stacks.begin(0.0, 2.0)
+        spin = "import time\nwhile time.process_time() < 2: pass"
+        subprocess.run([sys.executable, "-c", spin], check=True)
+        profile = stacks.added_to(measured.model_copy(update={"server": server})).profile
+    assert profile is not None
+    assert (profile.window_s, profile.events) == (0.5, pytest.approx(50))
+    assert 0 < profile.sampler_cpu_s < 1.5
+
+
+def test_what_gdb_said_is_the_reason_where_it_saw_no_thread(pid: int, tools: Path) -> None:
+    put(tools, "gdb", FAKE_GDB)
+    (tools / "gdb.txt").write_text("ptrace: Operation not permitted.\n")
+    with StackSampler(pid) as stacks:
+        stacks.begin(2.0, 2.0)
+        until((tools / "calls").is_file, "gdb looks")
+        measured = stacks.added_to(making.measurement(window_s=2))
+    said = "gdb saw no thread of the server: ptrace: Operation not permitted."
+    assert reason(measured) == f"{said}; perf is not installed"

@@ -29,6 +29,7 @@ from typing import Final, Literal, Self
 
 from dbdyno.errors import ServerError
 from dbdyno.experiment.watch.proc import family, text_of
+from dbdyno.experiment.watch.threads import CONNECTION, UNNAMED, group_of, read_threads
 from dbdyno.files import make_temporary, remove_temporary
 from dbdyno.measurement.measurement import Measurement, events_until
 from dbdyno.measurement.parts import StackProfile, Step
@@ -47,12 +48,13 @@ STACK_BYTES: Final = 16_384
 DATA_MAX: Final = "256M"
 """Largest file of `perf`, as it spells sizes."""
 SECONDS_MIN: Final = 0.25
+SECONDS_MAX: Final = 60.0
+"""Longest sampled part of a window; one sample a second of 256 CPUs then fits into a file."""
 END_EARLY_S: Final = 1.0
 """Time for a sampler to start and to end within the window."""
 PAUSE_S: Final = 1.0
 """The server's time to work between two looks of `gdb`."""
 TRY_S_MAX: Final = 10.0
-LOOK_S_MAX: Final = 20.0
 END_S_MAX: Final = 20.0
 READ_S_MAX: Final = 600.0
 """Longest time to unwind all samples and to look up their functions."""
@@ -100,7 +102,8 @@ class StackSampler:
         self._sampler: _Perf | _Gdb | None = None
         self._why = "the server is no process of this machine"
         self._begun_s: float | None = None
-        self._seconds = self._cpu_s = 0.0
+        self._seconds = 0.0
+        self._groups: dict[int, str] = {}
 
     def __enter__(self) -> Self:
         """Choose the sampler while there is no load."""
@@ -121,14 +124,14 @@ class StackSampler:
             remove_temporary(self._folder)
 
     def begin(self, at_s: float, window_s: float) -> None:
-        """Start sampling.
+        """Start sampling, and read which group each thread is in.
 
         Args:
             at_s: present second of the load.
             window_s: rest of the window.
         """
-        self._begun_s, self._cpu_s = at_s, _children_cpu_s()
-        self._seconds = max(window_s - END_EARLY_S, window_s / 2)
+        self._begun_s = at_s
+        self._seconds = min(SECONDS_MAX, max(window_s - END_EARLY_S, window_s / 2))
         if self._sampler is None:
             return
         try:
@@ -137,6 +140,8 @@ class StackSampler:
             self._sampler.begin(self._seconds)
         except ServerError as error:
             self._sampler, self._why = None, error.message
+        else:
+            self._groups = {number: one.group for number, one in read_threads(self._pid).items()}
 
     def added_to(self, measured: Measurement) -> Measurement:
         """The ended trial with its stacks, or with a step not done, and the reason."""
@@ -150,25 +155,28 @@ class StackSampler:
         return measured.model_copy(update={"profile": profile})
 
     def _profile(self, measured: Measurement, begun_s: float) -> StackProfile:
-        """Read the samples; ServerError with the reason if there are none."""
+        """Read the samples; ServerError with the reason if there are none.
+
+        Without a warm-up, sampling begins before the load. Only the trial's times show how long.
+        """
         sampler = self._sampler
         if sampler is None:
             raise ServerError(self._why)
         sampler.end()
-        cpu_s = _children_cpu_s() - self._cpu_s
-        stacks = folded(sampler.samples(), text_of(PROC / f"{self._pid}/comm").strip())
+        program = text_of(PROC / f"{self._pid}/comm").strip()
+        stacks = folded(sampler.samples(), self._groups, program)
         if not stacks:
-            said = f"{sampler.name} saw no thread of the server at work"
-            raise ServerError("; ".join(filter(None, (said, self._why))))
-        before, after = (
-            events_until(measured.measured, at_s) for at_s in (begun_s, begun_s + self._seconds)
-        )
+            raise ServerError("; ".join(filter(None, (sampler.silence, self._why))))
+        if read_at_s := measured.server.status_at_s:
+            begun_s = read_at_s[1]
+        ended_s = begun_s + self._seconds
+        before, after = (events_until(measured.intervals, at_s) for at_s in (begun_s, ended_s))
         return StackProfile(
             sampler=sampler.name,
             period_us=sampler.period_s * 1e6,
-            window_s=self._seconds,
+            window_s=max(0.0, ended_s - max(0.0, begun_s)),
             events=after - before,
-            sampler_cpu_s=cpu_s,
+            sampler_cpu_s=sampler.cpu_s,
             stacks=stacks,
         )
 
@@ -178,15 +186,17 @@ class _Perf:
 
     Attributes:
         period_s: CPU time for which a sample stands.
+        cpu_s: CPU of the record.
     """
 
     name: Final[Literal["perf"]] = "perf"
+    silence: Final = "perf saw no thread of the server at work"
 
     def __init__(self, pid: int, folder: Path) -> None:
         self._pid, self._folder = pid, folder
         self._program = shutil.which(PERF) or PERF
         self._running: subprocess.Popen[bytes] | None = None
-        self.period_s = 1 / FREQUENCY_HZ
+        self.period_s, self.cpu_s = 1 / FREQUENCY_HZ, 0.0
 
     def begin(self, seconds: float) -> None:
         """Start it; ServerError if it cannot be started."""
@@ -198,7 +208,9 @@ class _Perf:
 
     def end(self) -> None:
         """Wait for its end; ServerError if it failed."""
+        before_s = _children_cpu_s()
         self._wait(END_S_MAX, "said")
+        self.cpu_s = _children_cpu_s() - before_s
 
     def samples(self) -> Iterator[StackSample]:
         """Unwind all samples; ServerError if that fails."""
@@ -231,14 +243,18 @@ class _Perf:
 
 
 class _Gdb:
-    """Looks of `gdb` at all threads, with pauses between them."""
+    """Looks of `gdb` at all threads, with pauses between them.
+
+    Attributes:
+        cpu_s: CPU of all looks.
+    """
 
     name: Final[Literal["gdb"]] = "gdb"
 
     def __init__(self, pid: int, folder: Path) -> None:
         self._pid, self._folder = pid, folder
         self._program = shutil.which(GDB) or GDB
-        self._seconds = 0.0
+        self._seconds = self.cpu_s = 0.0
         self._looks: list[str] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, name="stacks", daemon=True)
@@ -247,6 +263,12 @@ class _Gdb:
     def period_s(self) -> float:
         """Time for which a sample stands."""
         return self._seconds / max(1, len(self._looks))
+
+    @property
+    def silence(self) -> str:
+        """Reason why there is no sample."""
+        said = _message(self._looks[-1]) if self._looks else "no look ended in time"
+        return f"gdb saw no thread of the server: {said}"
 
     def begin(self, seconds: float) -> None:
         """Start looking."""
@@ -269,23 +291,32 @@ class _Gdb:
         now_s = time.monotonic()
         ends_s, longest_s = now_s + self._seconds, 0.0
         while not self._over.is_set() and now_s + longest_s < ends_s:
-            self._looks.append("\n".join(map(self._threads_of, family(self._pid))))
+            before_s = _children_cpu_s()
+            if look := self._stacks_of(family(self._pid), ends_s - now_s):
+                self._looks.append(look)
+            self.cpu_s += _children_cpu_s() - before_s
             longest_s = max(longest_s, time.monotonic() - now_s)
             self._over.wait(PAUSE_S)
             now_s = time.monotonic()
 
-    def _threads_of(self, pid: int) -> str:
-        """The stacks of a process's threads, as `gdb` prints them; empty if it cannot.
+    def _stacks_of(self, pids: Sequence[int], limit_s: float) -> str:
+        """The stacks of a server's threads, as `gdb` prints them; empty if it cannot in time.
 
-        The program is named, so that `gdb` reads its symbols before it halts the process.
+        The program is named, so that `gdb` reads its symbols once, before it halts a process.
         """
-        about = (*SETTINGS, f"{PROC}/{pid}/exe")
-        looking = ("-ex", f"attach {pid}", "-ex", f"thread apply all bt {DEPTH_READ}")
+        looking = [
+            word
+            for pid in pids
+            for each in (f"attach {pid}", f"thread apply all bt {DEPTH_READ}", "detach")
+            for word in ("-ex", each)
+        ]
+        command = [self._program, *SETTINGS, f"{PROC}/{pids[0]}/exe", *looking]
         try:
-            return _run([self._program, *about, *looking, "-ex", "detach"], self._folder).stdout
+            return _run(command, self._folder, limit_s).stdout
         except (OSError, subprocess.TimeoutExpired):
-            with suppress(OSError):  # a `gdb` that is killed leaves the process halted
-                os.kill(pid, signal.SIGCONT)
+            for pid in pids:
+                with suppress(OSError):  # a `gdb` that is killed leaves the process halted
+                    os.kill(pid, signal.SIGCONT)
             return ""
 
 
@@ -308,9 +339,7 @@ def _record(
     return [perf, "record", "--quiet", "--output", output, *how, *stacks, *whom]
 
 
-def _run(
-    command: Sequence[str], folder: Path, limit_s: float = LOOK_S_MAX
-) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], folder: Path, limit_s: float) -> subprocess.CompletedProcess[str]:
     """Run a program to its end in a folder; it dies with the lab."""
     return process.run(
         [*process.launcher(None), *command],
@@ -323,7 +352,7 @@ def _run(
 
 
 def _children_cpu_s() -> float:
-    """CPU of all ended children of the lab; the samplers alone end within a window."""
+    """CPU of all children that the lab has waited for: grows by a child's whole CPU at its end."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -358,15 +387,15 @@ class StackSample:
 LINE_MAX: Final = 4096
 """Longer lines are read in parts; a name counts by its first characters only."""
 NAME_MAX: Final = 80
+SIGNS_MAX: Final = 1000
+"""Of a name, before arguments and templates are left out."""
 DEPTH_MAX: Final = 64
 STACKS_MAX: Final = 3000
-"""Different stacks of a trial; the rarest others are added up."""
+"""Different whole stacks of a trial; of the rarest others only the innermost function is kept."""
 KERNEL: Final = 1 << 63
 """Addresses from here on are the kernel's."""
 UNKNOWN: Final = "[program]"
-UNNAMED: Final = "unnamed"
 LEFT_OUT: Final = "[…]"
-OTHERS: Final = "[other stacks]"
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[StackSample]:
@@ -427,75 +456,94 @@ def _named_by_gdb(line: str) -> str:
     return text.rpartition(" (")[0] or text
 
 
+VARIANT: Final = re.compile(
+    r" \[clone .*|(?:\.(?:cold|constprop|isra|llvm|lto_priv|part)(?:\.\d+)*)+$|@.*$"
+)
+"""What compilers and linkers add to a function's name."""
+OPERATOR: Final = re.compile(r"\boperator(?:\(\)|->\*?|<=>|<<=?|>>=?|[<>]=?)")
+ARGUMENTS, TEMPLATE = re.compile(r"\([^()<>]*\)"), re.compile(r"<[^()<>]*>")
+HIDDEN: Final = str.maketrans("()<>", "\x01\x02\x03\x04")
+"""Brackets of an operator's name, while brackets in pairs are taken out."""
+SHOWN: Final = str.maketrans(
+    {"\x01": "(", "\x02": ")", "\x03": "<", "\x04": ">", "\x05": "<>", "\x06": "()"}
+)
+
+
 @lru_cache(maxsize=20_000)
 def _function(name: str, *, is_kernel: bool = False) -> str:
     """A function without return type, arguments and contents of templates: ``Log::write<>``.
 
     Kernel functions end with ``_[k]``, as in flame graphs.
     """
-    known = "" if name.strip() in ("[unknown]", "??") else name.strip().partition(" [clone")[0]
-    kept: list[str] = []
-    depth = 0
-    for sign in known.replace("(anonymous namespace)", "{anonymous}")[:LINE_MAX]:
-        if sign == "(" and depth == 0 and kept:
-            break
-        depth -= sign == ">" and depth > 0
-        if depth == 0:
-            kept.append(sign)
-        depth += sign == "<"
-    short = "".join(kept)
-    if "operator " not in short:
-        short = short.strip().rpartition(" ")[2]
-    short = _clean(short.replace(";", ":"), NAME_MAX)
+    known = "" if name.strip() in ("[unknown]", "??") else VARIANT.sub("", name.strip())
+    known = _clean(known.replace("(anonymous namespace)", "{anonymous}"), SIGNS_MAX)
+    text, before = OPERATOR.sub(lambda sign: sign[0].translate(HIDDEN), known), ""
+    while text != before:  # the innermost brackets first
+        before = text
+        text = TEMPLATE.sub("\x05", ARGUMENTS.sub("\x06", text))
+    text = text.replace(" \x05", "\x05").replace("\x06::", "::").replace("{lambda\x06", "{lambda")
+    text = text.partition("\x06")[0] or text
+    if "operator " not in text:
+        text = text.strip().rpartition(" ")[2]
+    short = text.translate(SHOWN).replace(";", ":")[:NAME_MAX]
     if is_kernel:
         return f"{short[: NAME_MAX - 4] or '[kernel]'}_[k]"
     return short or UNKNOWN
 
 
 GROUPS: Final[Mapping[str, str]] = {
-    "connection": (
+    CONNECTION: (
         "handle_connection|do_handle_one_connection|do_command|dispatch_command"
         "|threadpool_process_request|PostgresMain|BackendMain"
     ),
-    "log writer": "log_writer|log_write_notifier",
-    "WAL writer": "WalWriterMain",
-    "log flusher": "log_flusher|log_flush_notifier",
-    "checkpointer": "log_checkpointer|CheckpointerMain",
-    "page cleaner": r"buf_flush_page_c\w*|page_cleaner\w*",
+    "ib_log_writer": "log_writer",
+    "ib_log_wr_notif": "log_write_notifier",
+    "ib_log_flush": "log_flusher",
+    "ib_log_fl_notif": "log_flush_notifier",
+    "ib_log_checkpt": "log_checkpointer",
+    "ib_pg_flush_co": "buf_flush_page_(?:cleaner|cleaner_coordinator|coordinator_thread)",
+    "ib_pg_flush": "buf_flush_page_cleaner_(?:worker|thread)",
+    "ib_io_handler": "io_handler_thread",
+    "ib_src_main": "srv_master_(?:thread|callback)",
+    "ib_srv_purge": "srv_purge_coordinator_thread|purge_coordinator_callback",
+    "ib_srv_wkr": "srv_worker_thread|purge_worker_callback",
+    "walwriter": "WalWriterMain",
+    "checkpointer": "CheckpointerMain",
     "background writer": "BackgroundWriterMain",
-    "purge": r"srv_purge\w*|srv_worker_thread|purge_coordinator\w*|purge_worker\w*",
-    "autovacuum": "AutoVacWorkerMain|AutoVacLauncherMain",
-    "I/O": "io_handler_thread|IoWorkerMain",
-    "master": r"srv_master\w*",
+    "autovacuum": "AutoVac(?:Worker|Launcher)Main|StartAutoVac(?:Worker|Launcher)",
+    "io worker": "IoWorkerMain",
     "parallel worker": "ParallelWorkerMain",
 }
-"""Groups of threads by functions near their stacks' roots, in all versions; MySQL before 8.0.27 and
-PostgreSQL do not name threads."""
+"""Functions near the roots of a group's stacks, for threads without a name: those of MySQL before
+8.0.27 and of MariaDB, and processes of PostgreSQL that began within the window. The group is the
+one that `watch.threads` gives to the same thread of a server that names it."""
 ROOTS: Final = [(group, re.compile(roots)) for group, roots in GROUPS.items()]
 
 
-def folded(samples: Iterable[StackSample], program: str) -> dict[str, int]:
+def folded(
+    samples: Iterable[StackSample], groups: Mapping[int, str], program: str
+) -> dict[str, int]:
     """Number of samples of each stack, joined by semicolons behind its group of threads.
 
-    A copy of a deep stack lacks its root; its thread is then known by its other stacks, or by its
-    name.
+    A copy of a deep stack lacks its root; its thread is then known by its other stacks.
 
     Args:
+        groups: of threads by number, as far as they were read.
         program: name of the process, which threads without a name of their own have too.
     """
     taken = list(samples)
-    of_thread: dict[int, str] = {}
+    known = {thread: group for thread, group in groups.items() if group != UNNAMED}
     for sample in taken:
-        if sample.tid not in of_thread and (root := _group_by_root(sample.functions)):
-            of_thread[sample.tid] = root
+        if sample.tid not in known and (root := _group_by_root(sample.functions)):
+            known[sample.tid] = root
     counts: Counter[str] = Counter()
     for sample in taken:
-        group = of_thread.get(sample.tid) or _group_by_name(sample.thread, program)
-        counts[";".join((group, *_shown(sample)))] += 1
+        group = known.get(sample.tid) or group_of(sample.thread, program, "")
+        counts[";".join((_clean(group.replace(";", ":"), NAME_MAX), *_shown(sample)))] += 1
     kept = Counter(dict(counts.most_common(STACKS_MAX)))
-    for stack, times in counts.items():
-        if stack not in kept:
-            kept[f"{stack.partition(';')[0]};{OTHERS}"] += times
+    for stack in counts.keys() - kept.keys():
+        group, *_, innermost = stack.split(";")
+        kept[f"{group};{LEFT_OUT};{innermost}"] += counts[stack]
     return dict(kept)
 
 
@@ -507,12 +555,6 @@ def _group_by_root(functions: Iterable[str]) -> str | None:
 def _group_of(function: str) -> str | None:
     name = function.rpartition("::")[2]
     return next((group for group, roots in ROOTS if roots.fullmatch(name)), None)
-
-
-def _group_by_name(thread: str, program: str) -> str:
-    """The thread's own name without its number."""
-    name = re.sub(r"[-_: ]?[0-9]+$", "", thread).replace(";", ":")
-    return UNNAMED if name in ("", program) else name
 
 
 def _shown(sample: StackSample) -> tuple[str, ...]:

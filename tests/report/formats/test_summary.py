@@ -18,6 +18,7 @@ from dbdyno.report.story import story_of
 from dbdyno.report.tell import findings
 from dbdyno.report.tell.findings import Telling
 from support import making
+from support.made_profiles import profile, sampled_trials
 from support.made_rates import at_rate
 from support.made_run import Run, run
 
@@ -130,3 +131,14 @@ def test_a_failed_attempt_is_told_unless_a_complete_one_made_it_good() -> None:
     assert "void: trial-failed" in summary(still)
     good = run(making.plan(), [failed, making.measurement(), making.measurement(making.B)])
     assert "trial-failed" not in summary(good)
+
+
+def test_a_run_with_sampled_stacks_begins_with_its_functions_and_is_no_measurement() -> None:
+    below, above = profile({"spin": 50.0, "read": 20.0}), profile({"spin": 80.0, "read": 20.0})
+    text = summary(run(making.plan(blocks=3), sampled_trials(below, above)))
+    slowed, functions = text.splitlines()[2:4]
+    assert slowed.startswith("Sampling stacks slowed the servers")
+    assert functions.startswith(
+        f"oltp_read_write, 8 threads, {making.B} against {making.A}: spin +30.00 (CPU µs per "
+    )
+    assert "dbdyno explain" not in text

@@ -21,6 +21,7 @@ from dbdyno.report.charts import vega
 from dbdyno.report.charts.vega import Spec
 from dbdyno.report.numbers import number, signed
 from dbdyno.report.parts import Figure
+from dbdyno.report.tell.causes import SAMPLED_UNIT
 from dbdyno.report.tell.measured import cell_title
 
 Stack = tuple[tuple[str, ...], float, float]
@@ -34,10 +35,6 @@ SIGN_WIDTH: Final = 6.0
 """Of a sign of a label."""
 LABEL_SIGNS_MIN: Final = 4
 SAME: Final = "#F2F2F2"
-UNIT: Final = {
-    "perf": say("CPU µs per transaction"),
-    "gdb": say("µs of all threads per transaction"),
-}
 
 
 def flames(
@@ -54,7 +51,7 @@ def flames(
     ]
     whole = math.fsum((before + after) / 2 for _, before, after in stacks) or 1.0
     frames = list(_frames(stacks, 0, 0.0, whole))
-    unit = UNIT[compared.sampler]
+    unit = SAMPLED_UNIT[compared.sampler]
     drawn = vega.panel(
         cell_title(compared.cell),
         frames,

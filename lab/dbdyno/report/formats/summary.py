@@ -28,7 +28,7 @@ from dbdyno.report.rows import CHECKS_OF_ATTEMPTS, compared_arms, title_of
 from dbdyno.report.sections.conclusion import IMPORTED, headlines, tallies
 from dbdyno.report.tell import findings as tell
 from dbdyno.report.tell import verdicts as words_of
-from dbdyno.report.tell.causes import likeliest
+from dbdyno.report.tell.causes import likeliest, of_samples
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.measured import cell_title, metric_label
 from dbdyno.report.tell.terms import Sentence, fitting, term
@@ -64,6 +64,7 @@ class Summary(Result):
         yield from (_head(title_of(plan), self.facts, judgement.known), name(""))
         few = len(judgement.verdicts) <= CELLS_FEW
         answers = [
+            *of_samples(judgement),
             *(_of_few(plan, judgement) if few else tallies(plan, judgement)),
             *numbers.sentences(judgement),
             *likeliest(judgement),
@@ -87,7 +88,8 @@ class Summary(Result):
         several = len(self.judgement.verdicts) > 1
         compared = tallies(self.plan, self.judgement) if several else []
         limits = numbers.sentences(self.judgement)
-        yield Items((*compared, *limits, *likeliest(self.judgement)))
+        sampled = of_samples(self.judgement)
+        yield Items((*sampled, *compared, *limits, *likeliest(self.judgement)))
         yield from _tables(self.plan, self.judgement)
         yield Items((*doubts(self.judgement), *_counts(self.judgement)))
 

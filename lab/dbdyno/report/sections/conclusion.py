@@ -25,7 +25,7 @@ from dbdyno.plan.systems import Comparison
 from dbdyno.report import numbers
 from dbdyno.report.numbers import change, decided, share
 from dbdyno.report.rows import Attempt, State, workload_name
-from dbdyno.report.tell.causes import likeliest
+from dbdyno.report.tell.causes import likeliest, of_samples
 from dbdyno.report.tell.findings import check_name, together
 from dbdyno.report.tell.headline import COUNTED, headline
 from dbdyno.report.tell.levels import Levels, level_sentence, levels_of
@@ -52,11 +52,18 @@ def conclusion(
     run: RunFacts,
     attempts: Sequence[Attempt],
 ) -> tuple[Text, ...]:
-    """Verdicts, then gaps in the run, then doubts; the first line is the answer."""
+    """Verdicts, then gaps in the run, then doubts; the first line is the answer.
+
+    With sampled stacks the functions that differ are the answer.
+    """
     imported = IMPORTED.of(judgement.known)
     if imported and any(attempt.state is State.VALID for attempt in attempts):
         return (*imported, *_what_is_missing(run, attempts, judgement.known))
-    parts = [*_verdicts(plan, judgement, attempts), *_gaps(run, attempts, judgement.known)]
+    parts = [
+        *of_samples(judgement),
+        *_verdicts(plan, judgement, attempts),
+        *_gaps(run, attempts, judgement.known),
+    ]
     doubtful = (finding for finding in judgement.findings if finding.level is Level.DOUBTFUL)
     doubts = together(doubtful, judgement.known)
     if doubts and attempts:

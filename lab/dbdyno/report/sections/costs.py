@@ -21,6 +21,7 @@ from dbdyno.plan.plan import Plan
 from dbdyno.report.numbers import NONE, difference, number, percentage
 from dbdyno.report.parts import Column, Figure, Paragraph, Part, Section, Table, numeric, table
 from dbdyno.report.rows import Attempt, sound, sound_trials, systems_of
+from dbdyno.report.tell.causes import against, alike
 from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit, counter
 
 COSTS_HEADING: Final = say("Costs per transaction")
@@ -283,18 +284,9 @@ def _sampled(every: Sequence[Functions]) -> Iterator[Text]:
 
 
 def _functions_table(of_cell: Functions) -> Table | Paragraph:
-    cell = cell_title(of_cell.cell)
-    compared = say("{system} against {baseline}", system=of_cell.system, baseline=of_cell.baseline)
     if not of_cell.functions:
-        examined = count(of_cell.examined, "function")
-        return Paragraph(
-            say(
-                "{cell}, {compared}: none of {functions} surely differs.",
-                cell=cell,
-                compared=compared,
-                functions=examined,
-            )
-        )
+        return Paragraph(alike(of_cell))
+    cell, compared = cell_title(of_cell.cell), against(of_cell)
     return table(
         say(OWN_COST[of_cell.sampler], cell=cell, compared=compared),
         of_cell.functions,

@@ -23,6 +23,7 @@ from dbdyno.report.sections.limits import pools_of
 from dbdyno.report.sections.settings import DIFFERENCES
 from dbdyno.report.tell.causes import (
     COST,
+    against,
     amount,
     counter_name,
     different,
@@ -49,12 +50,15 @@ THREADS: Final[Mapping[str, Text]] = {
     "connection": say("connection threads"),
     "unnamed": say("threads without a name"),
     "ib_log_writer": say("log writer"),
+    "ib_log_wr_notif": say("log write notifier"),
     "ib_log_flush": say("log flusher"),
+    "ib_log_fl_notif": say("log flush notifier"),
     "ib_log_checkpt": say("checkpoints"),
     "ib_pg_flush_co": say("page cleaner"),
     "ib_pg_flush": say("workers of the page cleaner"),
     "ib_io_rd": say("reads of pages"),
     "ib_io_wr": say("writes of pages"),
+    "ib_src_main": say("main thread of InnoDB"),
     "ib_srv_purge": say("purge"),
     "ib_srv_wkr": say("workers of the purge"),
     "walwriter": say("WAL writer"),
@@ -84,17 +88,20 @@ def why(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -
     if not different(judgement):
         return Section(heading, ())
     every = of_differences(judgement)
-    cells = [_cell(causes, folded=len(every) > CELLS_FEW) for causes in every]
+    is_sampled = bool(judgement.functions)
+    cells = [
+        _cell(causes, folded=len(every) > CELLS_FEW, is_sampled=is_sampled) for causes in every
+    ]
     head = [Paragraph(EXPLAINED)] if cells else []
     plans = _plans(plan, measurements)
     settings = _settings(plan, measurements, plans_differ=bool(plans))
     return Section(heading, (*head, *cells, *plans, *settings))
 
 
-def _cell(causes: Causes, *, folded: bool) -> Section:
+def _cell(causes: Causes, *, folded: bool, is_sampled: bool) -> Section:
     """The likeliest cause and each factor in a sentence, then the numbers in tables."""
-    arms = say("{system} against {baseline}", system=causes.system, baseline=causes.baseline)
-    likely = [likeliest_of([causes])] if causes.first is not None else []
+    is_known = causes.first is not None
+    likely = [likeliest_of([causes], is_sampled=is_sampled)] if is_known else []
     lines = tuple(
         say("{sentence}.", sentence=text) for text in (*likely, *_factor_sentences(causes))
     )
@@ -122,7 +129,8 @@ def _cell(causes: Causes, *, folded: bool) -> Section:
                 )
             )
         )
-    return Section(say("{cell}: {text}", cell=cell_title(causes.cell), text=arms), tuple(parts))
+    heading = say("{cell}: {text}", cell=cell_title(causes.cell), text=against(causes))
+    return Section(heading, tuple(parts))
 
 
 def _factor_sentences(causes: Causes) -> Iterator[Text]:

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from dbdyno.judge.beside.causes import Causes, Change, Factor
+from dbdyno.judge.beside.functions import Functions
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict, Word
-from dbdyno.language.words import Said, count, name, phrase, say
+from dbdyno.language.words import Said, count, listed, name, phrase, say
 from dbdyno.measurement.cost import COSTS
-from dbdyno.report.numbers import number
+from dbdyno.report.numbers import number, signed
 from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit
 
 LINES_MAX: Final = 3
@@ -53,6 +54,7 @@ UNEXPLAINED: Final = phrase(
     "{cause}; no counter can explain half of the difference: `dbdyno explain RUN` samples the "
     "servers' stacks"
 )
+SAMPLED: Final = phrase("{cause}; “Functions” in the report has the functions that differ")
 QUIET: Final = phrase("{cause}; measure again when the machine is quiet")
 
 
@@ -76,19 +78,27 @@ def likeliest(judgement: Judgement, most: int = LINES_MAX) -> list[Said]:
             groups.setdefault((causes.baseline, causes.system, *kind, *way), []).append(causes)
     ordered = sorted(groups.values(), key=len, reverse=True)
     cells = len(different(judgement))
-    return [_line(group, is_whole=len(group) == cells) for group in ordered[:most]]
+    is_sampled = bool(judgement.functions)
+    return [
+        _line(group, is_whole=len(group) == cells, is_sampled=is_sampled)
+        for group in ordered[:most]
+    ]
 
 
-def _line(group: Sequence[Causes], *, is_whole: bool) -> Said:
-    cause = likeliest_of(group)
+def _line(group: Sequence[Causes], *, is_whole: bool, is_sampled: bool) -> Said:
+    cause = likeliest_of(group, is_sampled=is_sampled)
     if is_whole:
         return say("Why: {cause}.", cause=cause)
     where = cell_title(group[0].cell) if len(group) == 1 else count(len(group), "cell")
     return say("Why, in {where}: {cause}.", where=where, cause=cause)
 
 
-def likeliest_of(group: Sequence[Causes]) -> Said:
-    """The likeliest cause of cells that share it, and how much of the difference it explains."""
+def likeliest_of(group: Sequence[Causes], *, is_sampled: bool) -> Said:
+    """The likeliest cause of cells that share it, and how much of the difference it explains.
+
+    Args:
+        is_sampled: the run has functions of the servers.
+    """
     baseline, system = group[0].baseline, group[0].system
     firsts = [one.first for one in group]
     if changes := [one for one in firsts if isinstance(one, Change)]:
@@ -98,7 +108,8 @@ def likeliest_of(group: Sequence[Causes]) -> Said:
         return say(WHOLE if is_whole else PART, cause=cause, share=f"{max(shares) * 100:.0f} %")
     factors = [one for one in firsts if isinstance(one, Factor)]
     cause = of_factors(baseline, system, factors)
-    return say(QUIET if factors[0].name == "taken" else UNEXPLAINED, cause=cause)
+    unexplained = SAMPLED if is_sampled else UNEXPLAINED
+    return say(QUIET if factors[0].name == "taken" else unexplained, cause=cause)
 
 
 def _of_changes(baseline: str, system: str, changes: Sequence[Change]) -> Said:
@@ -160,3 +171,55 @@ def _decimals(factor: float) -> int:
     if factor < 2:
         return 2
     return 1 if factor < 10 else 0
+
+
+# Functions, in a run with sampled stacks.
+
+FUNCTIONS_MAX: Final = 3
+"""Most functions told in a line; the report's section "Functions" has more."""
+SAMPLED_UNIT: Final = {
+    "perf": say("CPU µs per transaction"),
+    "gdb": say("µs of all threads per transaction"),
+}
+
+
+def of_samples(judgement: Judgement) -> list[Said]:
+    """First lines of a run with sampled stacks: no measurement, and the functions that differ."""
+    if all(finding.check != "sampled-stacks" for finding in judgement.findings):
+        return []
+    slowed = say(
+        "Sampling stacks slowed the servers: this run shows which functions differ; take "
+        "throughput and latency from another run."
+    )
+    return [slowed, *map(_of_functions, judgement.functions)]
+
+
+def _of_functions(of_cell: Functions) -> Said:
+    """The functions that differ most: "…: row_search_mvcc +12.31, memcpy +4.02 (CPU µs …)"."""
+    if not of_cell.functions:
+        return alike(of_cell)
+    return say(
+        "{cell}, {compared}: {functions} ({unit}; more under “Functions” in the report).",
+        cell=cell_title(of_cell.cell),
+        compared=against(of_cell),
+        functions=listed(
+            say("{function} {difference}", function=one.name, difference=signed(one.difference_us))
+            for one in of_cell.functions[:FUNCTIONS_MAX]
+        ),
+        unit=SAMPLED_UNIT[of_cell.sampler],
+    )
+
+
+def alike(of_cell: Functions) -> Said:
+    """That no function surely differs."""
+    return say(
+        "{cell}, {compared}: none of {functions} surely differs.",
+        cell=cell_title(of_cell.cell),
+        compared=against(of_cell),
+        functions=count(of_cell.examined, "function"),
+    )
+
+
+def against(of_cell: Causes | Functions) -> Said:
+    """The two systems: "mysql:9.7.1 against mysql:5.7.44"."""
+    return say("{system} against {baseline}", system=of_cell.system, baseline=of_cell.baseline)

@@ -267,6 +267,20 @@ def test_threads_that_are_dear_to_read_are_read_once(server, monkeypatch, thread
     assert server.readings == 2
 
 
+@pytest.mark.parametrize(("waited_s", "groups"), [(8.95, {"connection"}), (9.1, set())])
+def test_threads_are_dropped_if_they_are_read_after_the_window(
+    server, thread_readings, clock, waited_s, groups
+):
+    window = WindowCounters(server, warmup_s=5, window_s=10)
+    window.interval_ended(6.0)  # late for the first edge too, at which all sessions are there
+    window.read_if_due()
+    for step_s in (waited_s, 0.1):
+        clock.now_s += step_s
+        window.read_if_due()
+    assert (len(thread_readings), server.readings) == (2, 2)
+    assert window.threads().keys() == groups
+
+
 def test_a_window_that_was_cut_short_or_a_server_elsewhere_has_no_threads(
     server, thread_readings, clock
 ):

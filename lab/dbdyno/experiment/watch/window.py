@@ -8,7 +8,7 @@ made before the engine logs in, so that logins are counted too.
 Threads of the server are read a hundredth of the window before each edge: sessions end with the
 load, right after the window, and their threads with them. For a window of 10 s that is 100 ms, and
 a reading may take as much CPU. If the first takes more, as with some thousands of threads, the
-second is left out.
+second is left out. A second reading that ends after the window is dropped: sessions may have ended.
 """
 
 from __future__ import annotations
@@ -200,6 +200,9 @@ class WindowCounters:
         began_cpu_s = time.thread_time()
         self._threads.append(read_threads(self._server.pid))
         self._reads_threads = time.thread_time() - began_cpu_s <= self._lead_s
+        left_s = self.seconds_to_edge()
+        if self._edges and left_s is not None and left_s < 0:
+            self._threads.clear()  # sessions may have ended, and their work would be missing
 
     def _read(self) -> None:
         process, switches = read_process(self._server.pid), self._switches.read()

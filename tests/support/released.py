@@ -2,8 +2,8 @@
 
 usage: PYTHONPATH=tests .venv/bin/python -m support.released
 
-Writes `tests/released/VERSION`, which must not exist. docs/reference/stability.md is the promise in
-words.
+Writes `tests/released/VERSION`, which must not exist. docs/reference/compatibility.md is the
+promise in words.
 
     dbdyno.sqlite.gz   a store of three runs
     run.dbdyno.zip     the bundle of its first run

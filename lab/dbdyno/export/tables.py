@@ -147,7 +147,7 @@ TRIALS: Final = TableDefinition(
         text("server_version", "the version that the server reports"),
         number("server_cpu_s", "CPU time of the server's process in the window"),
         integer("server_read_bytes", "bytes that the server read from storage, not the page cache"),
-        integer("server_written_bytes", "bytes written to storage for the server, now or later"),
+        integer("server_written_bytes", "bytes that the server wrote, on storage now or later"),
         integer("server_switches_voluntary", "context switches because a thread waited"),
         integer("server_switches_involuntary", "context switches because a thread was preempted"),
         text("engine_version", "version of the load generator"),

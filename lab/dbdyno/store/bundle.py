@@ -31,7 +31,7 @@ from dbdyno.store import archive, histogram_log
 from dbdyno.store.reading import StoredRun, fault_of
 
 FORMAT: Final = 1
-"""Raised when a file or a value changes its meaning or goes; the next is 3, as of the store's."""
+"""Raised when a file or a value changes its meaning or goes; the next is 3, as for stores."""
 SUFFIX: Final = ".dbdyno.zip"
 TRIALS_MAX: Final = 1_000_000
 README: Final = """\

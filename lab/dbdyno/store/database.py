@@ -202,8 +202,8 @@ APPLICATION_ID: Final = 0x6462_6479  # "dbdy": marks our files
 FORMAT: Final = 1
 """Raised when a stored value changes its meaning or goes; format 1 is read by every later version.
 
-A new optional field does not raise it (docs/reference/stability.md). The next is 3: versions before
-the first release wrote 2.
+A new optional field does not raise it (docs/reference/compatibility.md). The next is 3: versions
+before the first release wrote 2.
 """
 
 

@@ -116,9 +116,7 @@ def judged(
             for arm, row in enumerate(counts[:, block])
         )
         both.append((below, above))
-    logs = [
-        [math.log(of(above) / of(below)) for below, above in both] for of in (_events, _cpu_s)
-    ]
+    logs = [[math.log(of(above) / of(below)) for below, above in both] for of in (_events, _cpu_s)]
     factors = {
         "work": [rate - cpu for rate, cpu in zip(*logs, strict=True)],
         "waiting": logs[1],

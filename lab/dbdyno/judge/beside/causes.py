@@ -54,7 +54,8 @@ SIMILAR: Final = 0.8
 """A cost whose ln ratio is at least this share of the CPU's may be what the CPU was used for."""
 SMOOTHING: Final = 0.5
 """Added to each count, so that none has a logarithm too."""
-SYNC_MS, READ_MS: Final = 10.0, 10.0
+SYNC_MS: Final = 10.0
+READ_MS: Final = 10.0
 """Time of a sync and of a read on a slow disk, where neither was measured."""
 
 

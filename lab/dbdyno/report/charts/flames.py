@@ -87,7 +87,8 @@ def _frames(stacks: Sequence[Stack], depth: int, begin: float, whole: float) -> 
     deep = sorted((one for one in stacks if len(one[0]) > depth), key=lambda one: one[0][depth])
     for function, group in groupby(deep, key=lambda one: one[0][depth]):
         inside = list(group)
-        before, after = (math.fsum(one[at] for one in inside) for at in (1, 2))
+        before = math.fsum(of_baseline for _, of_baseline, _ in inside)
+        after = math.fsum(of_system for _, _, of_system in inside)
         width = (before + after) / 2
         if width * vega.WIDTH >= whole:
             ending = [one for one in inside if len(one[0]) == depth + 1]

@@ -179,6 +179,18 @@ def test_a_release_names_files_that_an_archive_lacks(tmp_path: Path) -> None:
     assert release.left_out(sdist) == ["lab/dbdyno/workloads/tpcc.lua"]
 
 
+def test_pages_in_a_wheel_link_only_to_files_in_it(tmp_path: Path) -> None:
+    release.copy_docs(ROOT, tmp_path)
+    pages = {page: page.read_text() for page in (tmp_path / "docs").rglob("*.md")}
+    links = [
+        (page, target) for page, text in pages.items() for _, target in release.LINK.findall(text)
+    ]
+    assert len(links) > 100
+    assert [target for page, target in links if not (page.parent / target).is_file()] == []
+    text = pages[tmp_path / "docs" / "release-notes.md"]
+    assert "changelog (`CHANGELOG.md` in the repository)" in text
+
+
 def test_every_stage_of_the_tests_runs_whatever_failed_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -7,7 +7,8 @@ The folder gets a wheel for each of `COMPILERS`, the source distribution, the si
 and digests; the Rust crates' list is in the wheel itself), the manual page ``dbdyno.1``, the
 reports of examples (``tools/examples.py``) and ``SHA256SUMS``. zig compiles and links for an old
 glibc, so a wheel runs on Linux with a glibc of 2018 or newer. Each wheel has the program that draws
-charts in a browser, which vl-convert makes, and the pages of `docs`, which messages name.
+charts in a browser, which vl-convert makes, and the pages of `docs`, which messages name. A link
+from these pages to a file of the repository alone becomes the file's name.
 A time or an order that got into a wheel shows, as would a path of the builder's: the wheel holds
 one, the same for everybody (`PLACE`).
 A wheel whose compiler or Rust library this machine lacks is left out, and what is lacking is named.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +29,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from dbdyno.report.charts.drawing import can_draw
@@ -49,6 +52,7 @@ script that runs out of memory in compiled Lua ends the process."""
 GLIBC = "manylinux_2_28"
 """The platform tag of the oldest glibc on which the wheels run."""
 LAB = "lab/dbdyno"
+LINK = re.compile(r"\[([^]]+)\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 SOURCES = (
     *(LAB, "engine/wire/src", "engine/core/src", "engine/binding/src"),
     *("Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE"),
@@ -144,8 +148,7 @@ def _built(source: Path, out: Path, target: str) -> Path:
     package = source / LAB
     program = package / "report" / "templates" / html.PROGRAM.name
     program.write_text(html.program(), encoding="utf-8")
-    images = shutil.ignore_patterns("images")  # only the README shows them
-    shutil.copytree(source / "docs", package / "docs", ignore=images)
+    copy_docs(source, package)
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     moved = {source: "dbdyno", cargo: "cargo", PLACE: "build"}
     compiler, _ = COMPILERS[target]
@@ -173,6 +176,21 @@ def _built(source: Path, out: Path, target: str) -> Path:
     subprocess.run([*command, "--out", out], cwd=source, env=environment, check=True)
     (wheel,) = out.glob("*.whl")
     return wheel
+
+
+def copy_docs(source: Path, package: Path) -> None:
+    """Copies `docs` into a package, in whose pages a link leads only to a file that is there."""
+    images = shutil.ignore_patterns("images")  # only the README shows them
+    shutil.copytree(source / "docs", package / "docs", ignore=images)
+    for page in (package / "docs").rglob("*.md"):
+        home = (source / page.relative_to(package)).parent
+        page.write_text(LINK.sub(partial(_link, source=source, home=home), page.read_text()))
+
+
+def _link(link: re.Match[str], source: Path, home: Path) -> str:
+    text, target = link.groups()
+    name = os.path.relpath(home / target, source)
+    return link[0] if name.startswith("docs/") else f"{text} (`{name}` in the repository)"
 
 
 def _dated() -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import Final
 from dbdyno.judge.audit import Sound
 from dbdyno.judge.estimate import Estimate, Pairs
 from dbdyno.measurement.disturbance import disturbance_of
-from dbdyno.measurement.measurement import Cell
+from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import PRIMARY
 from dbdyno.measurement.parts import Noun
 
@@ -28,6 +28,8 @@ EFFECT_MIN: Final = 0.005
 """A smaller change of throughput by a part counts as no change."""
 Parts = tuple[float, float]
 """Logarithms of the factors by work and by use."""
+QUEUED_MOST: Final = 0.99
+"""More than the whole of a transaction's time has no logarithm."""
 TAKEN_MIN: Final = 0.01
 """Least excess share of the host's CPU taken by others for it to be named as a cause."""
 
@@ -120,15 +122,36 @@ def factor_logs(pairs: Pairs, estimate: Estimate) -> dict[str, list[float]]:
 
 
 def _taken_part(both: tuple[Sound, Sound], use: float) -> float:
-    """Part of a block's factor by use, as a logarithm, that CPU taken by others explains."""
+    """Part of a block's factor by use, as a logarithm, that CPU taken by others explains.
+
+    Others also use the CPU that a waiting server leaves. So they took no more than the time for
+    which its threads were queued beyond those of the other system, where that is known.
+    """
     below, above = (disturbance_of(sound.measurement) for sound in both)
     if below is None or above is None:
         return 0.0
     excess = above.share - below.share
-    sound, seen = (both[1], above) if excess > 0 else (both[0], below)
-    used = sound.measurement.server.cpu_s / sound.measurement.window_s / seen.cores
-    most = math.log1p(abs(excess) / used)
+    deprived, other = (sound.measurement for sound in (both[::-1] if excess > 0 else both))
+    cores = (above if excess > 0 else below).cores
+    most = math.log1p(abs(excess) / (deprived.server.cpu_s / deprived.window_s / cores))
+    if (queued := _queued_longer(deprived, other)) is not None:
+        most = min(most, -math.log1p(-queued))
     return max(-most, min(0.0, use)) if excess > 0 else min(most, max(0.0, use))
+
+
+def _queued_longer(deprived: Measurement, other: Measurement) -> float | None:
+    """Share of a transaction's time for which threads were queued beyond the other server's."""
+    here_s, there_s, cell = _queued_s(deprived), _queued_s(other), deprived.trial.cell
+    if here_s is None or there_s is None or cell.rate_per_s is not None:
+        return None
+    longer_s = here_s - there_s * deprived.events / other.events
+    return min(max(0.0, longer_s / (cell.threads * deprived.window_s)), QUEUED_MOST)
+
+
+def _queued_s(measurement: Measurement) -> float | None:
+    groups = [work.queued_s for work in measurement.server.threads.values()]
+    known = [queued_s for queued_s in groups if queued_s is not None]
+    return math.fsum(known) if known and len(known) == len(groups) else None
 
 
 def _accounting(pairs: Pairs, estimate: Estimate) -> Accounting | None:

@@ -190,6 +190,8 @@ OWN_UNITS: Final[Mapping[re.Pattern[str], UnitTime]] = {
         r"(?i).*(fsyncs?|_syncs?|wal_sync)": UNITS["syncs"],
         r"(?i).*(pages_read|pool_reads|blks_read|data_reads)": UnitTime(50, reads=1),
         r"Handler_read_.*|Rows_.*read|.*tup_(returned|fetched)": UNITS["rows_read"],
+        # A page found in memory, a record of the log copied: 0.1 to 0.5 µs.
+        r"(?i)(innodb|key|aria)_.*_requests|.*[_.]hits?|Handler_external_lock": UnitTime(2),
         r"(?i)rpl_semi_sync_.*_wait_time": UnitTime(0, 1),  # in µs
         r"(?i).*_time": UnitTime(0, 1000),  # in ms, of waiting for locks and disks
         r"(?i)(.*[_.])?bytes([_.].*)?": UnitTime(0.001, 0.001),

@@ -50,9 +50,18 @@ def test_a_strangers_names_are_text_in_svg_and_page() -> None:
     assert drawing.png.startswith(b"\x89PNG")
 
 
+def test_a_name_is_cut_at_the_end_of_its_frame() -> None:
+    costs = {"a_function_with_a_long_name": 10.0, "read": 90.0}
+    texts = [
+        part.text or "" for part in ElementTree.fromstring(draw(flames(costs, costs)).svg).iter()
+    ]
+    assert "read" in texts
+    assert any(text.startswith("a_func") and text.endswith("…") for text in texts)
+
+
 def test_deep_stacks_and_rare_functions_are_cut() -> None:
     deep = ";".join(f"f{place}" for place in range(500))
-    figure = flames({deep: 50.0, "rare": 0.1}, {deep: 50.0, "rare": 0.1})
+    figure = flames({deep: 500.0, "rare": 0.1}, {deep: 500.0, "rare": 0.1})
     assert max(row["top"] for row in rows(figure)) == DEPTH_MAX
     assert "rare" not in {row["name"] for row in rows(figure)}
     assert "no function surely differs" in figure.description

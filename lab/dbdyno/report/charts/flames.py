@@ -31,10 +31,10 @@ DEPTH_MAX: Final = 66
 FRAME_HEIGHT: Final = 16
 NAME_LENGTH_MAX: Final = 200
 LABEL_SIZE: Final = 10
-SIGN_WIDTH: Final = 6.0
-"""Of a sign of a label."""
-LABEL_SIGNS_MIN: Final = 4
-SAME: Final = "#F2F2F2"
+ROOM: Final = "scale('x', datum.end) - scale('x', datum.begin) - 6"
+"""Width for a label in its frame, at any size and magnification of the chart."""
+ROOM_MIN: Final = 22
+SAME: Final = "#E6E6E6"
 
 
 def flames(
@@ -96,7 +96,6 @@ def _frames(stacks: Sequence[Stack], depth: int, begin: float, whole: float) -> 
             shown = _printable(function)
             yield {
                 "name": shown,
-                "label": _fitting(shown, width / whole * vega.WIDTH),
                 "begin": round(begin, 4),
                 "end": round(begin + width, 4),
                 "bottom": depth,
@@ -115,14 +114,6 @@ def _frames(stacks: Sequence[Stack], depth: int, begin: float, whole: float) -> 
 def _printable(function: str) -> str:
     """The beginning of the name, without control characters, which break SVG."""
     return "".join(sign if sign.isprintable() else " " for sign in function[:NAME_LENGTH_MAX])
-
-
-def _fitting(function: str, width: float) -> str:
-    """The beginning of the name that fits into a frame; empty if hardly any does."""
-    signs = int(width / SIGN_WIDTH)
-    if len(function) <= signs:
-        return function
-    return f"{function[: signs - 1]}…" if signs >= LABEL_SIGNS_MIN else ""
 
 
 def _layers(compared: Functions, frames: Sequence[Spec], whole: float, unit: Text) -> list[Spec]:
@@ -157,9 +148,13 @@ def _layers(compared: Functions, frames: Sequence[Spec], whole: float, unit: Tex
     )
     names = vega.layer(
         "text",
-        {"x": x, "y": {**y, "field": "middle"}, "text": vega.nominal("label")},
-        where="datum.label",
+        {
+            "x": x,
+            "y": {**y, "field": "middle"},
+            "text": {"value": {"expr": f"{ROOM} < {ROOM_MIN} ? '' : datum.name"}},
+        },
         clip=True,
+        limit={"expr": f"max({ROOM}, 1)"},
         align="left",
         dx=3,
         fontSize=LABEL_SIZE,

@@ -172,7 +172,9 @@ def measurement(
         ),
         intervals=intervals,
         watch=tuple(
-            watch_sample(second, host_cores, cpu_s / window_s, cpu_share_max, steal, other_cpu)
+            watch_sample(
+                second, host_cores, cpu_s / window_s, cpu_share_max, steal, other_cpu
+            ).model_copy(update={"disk_flushes_per_s": 0.4 / threads * events / window_s})
             for second in range(len(counts))
         ),
         status_seconds=_status_seconds(len(counts), queries / window_s),

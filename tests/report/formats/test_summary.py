@@ -58,8 +58,9 @@ def test_many_cells_are_told_by_their_workloads_and_a_table() -> None:
     assert lines[2].startswith(f"Compared with {making.A}, {making.B} reads and writes 20 % slower")
     assert lines[3].startswith(f"oltp_read_write, 5 cells: {making.B} is slower than {making.A}: ")
     assert lines[4] == f"{making.B} against {making.A} in 5 cells: slower in 5."
-    assert lines[6] == f"Verdicts against {making.A}"
-    assert sum(f" {making.B} " in line and " slower " in line for line in lines[7:]) == 5
+    assert lines[5].startswith(f"Why: {making.B} waits longer ")
+    assert lines[7] == f"Verdicts against {making.A}"
+    assert sum(f" {making.B} " in line and " slower " in line for line in lines[8:]) == 5
 
 
 def test_a_doubt_about_every_verdict_is_told_once() -> None:

@@ -278,7 +278,7 @@ def _sampled(every: Sequence[Functions]) -> Iterator[Text]:
         yield say("Sampling used {share} as much CPU as the servers.", share=used)
     yield say("So throughput and latency of these trials do not count as a measurement.")
     yield say(
-        "Each table has the functions whose own code, without the functions that it calls, surely "
+        "Each table has the functions whose own code, without the functions that they call, surely "
         "costs more or less; its intervals hold together in 95\u00a0% of runs."
     )
 

@@ -27,7 +27,7 @@ from dbdyno.report.tell.causes import (
     amount,
     counter_name,
     different,
-    likeliest_of,
+    of_changes,
     of_differences,
     of_factors,
 )
@@ -49,6 +49,7 @@ PARTS: Final[Mapping[str, Text]] = {
 THREADS: Final[Mapping[str, Text]] = {
     "connection": say("connection threads"),
     "unnamed": say("threads without a name"),
+    "other": say("other threads"),
     "ib_log_writer": say("log writer"),
     "ib_log_wr_notif": say("log write notifier"),
     "ib_log_flush": say("log flusher"),
@@ -88,20 +89,17 @@ def why(plan: Plan, measurements: Sequence[Measurement], judgement: Judgement) -
     if not different(judgement):
         return Section(heading, ())
     every = of_differences(judgement)
-    is_sampled = bool(judgement.functions)
-    cells = [
-        _cell(causes, folded=len(every) > CELLS_FEW, is_sampled=is_sampled) for causes in every
-    ]
+    cells = [_cell(causes, folded=len(every) > CELLS_FEW) for causes in every]
     head = [Paragraph(EXPLAINED)] if cells else []
     plans = _plans(plan, measurements)
     settings = _settings(plan, measurements, plans_differ=bool(plans))
     return Section(heading, (*head, *cells, *plans, *settings))
 
 
-def _cell(causes: Causes, *, folded: bool, is_sampled: bool) -> Section:
-    """The likeliest cause and each factor in a sentence, then the numbers in tables."""
-    is_known = causes.first is not None
-    likely = [likeliest_of([causes], is_sampled=is_sampled)] if is_known else []
+def _cell(causes: Causes, *, folded: bool) -> Section:
+    """The likeliest counter and each factor in a sentence, then the numbers in tables."""
+    first, baseline, system = causes.first, causes.baseline, causes.system
+    likely = [of_changes(baseline, system, [first])] if isinstance(first, Change) else []
     lines = tuple(
         say("{sentence}.", sentence=text) for text in (*likely, *_factor_sentences(causes))
     )
@@ -168,15 +166,6 @@ def _parts(
         (numeric(say("Share of the difference")), lambda part: percentage(part.share)),
         folded=folded,
     )
-
-
-def _difference(part: TimePart) -> Text:
-    """A difference with its sign and its interval: "+12.3 [+10.1, +14.2]"."""
-    ends = (part.difference_us, part.low_us, part.high_us)
-    value, *interval_ends = (
-        f"{'+' if end > 0 else ''}{amount(end)}" for end in ends if end is not None
-    )
-    return name(f"{value} [{', '.join(interval_ends)}]" if interval_ends else value)
 
 
 def _changes(causes: Causes, *, folded: bool) -> Table:

@@ -46,16 +46,17 @@ MORE: Final[Mapping[str, str]] = {
 """A cost by which the named system exceeds the other."""
 COUNTS_MORE: Final = phrase("{system} has {times} times the {counter} per transaction")
 ALONE: Final = phrase("{system} alone has {counter}")
-WAITS: Final = phrase("{system} waits longer per transaction for locks, disks or the network")
+WAITS: Final = phrase("{system} waits longer for locks, disks or the network")
 LOST_CPU: Final = phrase("{system} lost CPU to other processes")
 WHOLE: Final = phrase("{cause}; this can explain the whole difference")
 PART: Final = phrase("{cause}; this can explain at most {share} of the difference")
-UNEXPLAINED: Final = phrase(
-    "{cause}; no counter can explain half of the difference: `dbdyno explain RUN` samples the "
-    "servers' stacks"
-)
+UNEXPLAINED: Final[Mapping[str, str]] = {
+    "work": phrase("{cause}; `dbdyno explain RUN` shows in which functions"),
+    "taken": phrase("{cause}; measure again when the machine is quiet"),
+    "waiting": phrase("{cause}; no counter explains half of it"),
+}
+"""A factor that no counter explains."""
 SAMPLED: Final = phrase("{cause}; “Functions” in the report has the functions that differ")
-QUIET: Final = phrase("{cause}; measure again when the machine is quiet")
 
 
 def different(judgement: Judgement) -> list[Verdict]:
@@ -86,33 +87,36 @@ def likeliest(judgement: Judgement, most: int = LINES_MAX) -> list[Said]:
 
 
 def _line(group: Sequence[Causes], *, is_whole: bool, is_sampled: bool) -> Said:
-    cause = likeliest_of(group, is_sampled=is_sampled)
+    cause = _likeliest_of(group, is_sampled=is_sampled)
     if is_whole:
         return say("Why: {cause}.", cause=cause)
     where = cell_title(group[0].cell) if len(group) == 1 else count(len(group), "cell")
     return say("Why, in {where}: {cause}.", where=where, cause=cause)
 
 
-def likeliest_of(group: Sequence[Causes], *, is_sampled: bool) -> Said:
-    """The likeliest cause of cells that share it, and how much of the difference it explains.
-
-    Args:
-        is_sampled: the run has functions of the servers.
-    """
+def _likeliest_of(group: Sequence[Causes], *, is_sampled: bool) -> Said:
+    """The likeliest cause of cells that share it; `is_sampled` with functions of the servers."""
     baseline, system = group[0].baseline, group[0].system
     firsts = [one.first for one in group]
     if changes := [one for one in firsts if isinstance(one, Change)]:
-        cause = _of_changes(baseline, system, changes)
-        shares = [one.explains for one in changes]
-        is_whole = min(shares) >= WHOLE_FROM
-        return say(WHOLE if is_whole else PART, cause=cause, share=f"{max(shares) * 100:.0f} %")
+        return of_changes(baseline, system, changes)
     factors = [one for one in firsts if isinstance(one, Factor)]
-    cause = of_factors(baseline, system, factors)
-    unexplained = SAMPLED if is_sampled else UNEXPLAINED
-    return say(QUIET if factors[0].name == "taken" else unexplained, cause=cause)
+    kind = factors[0].name
+    sentence = SAMPLED if is_sampled and kind == "work" else UNEXPLAINED[kind]
+    return say(sentence, cause=of_factors(baseline, system, factors))
 
 
-def _of_changes(baseline: str, system: str, changes: Sequence[Change]) -> Said:
+def of_changes(baseline: str, system: str, changes: Sequence[Change]) -> Said:
+    """The same counter of a cell or several, and how much of the difference it can explain."""
+    shares = [one.explains for one in changes]
+    return say(
+        WHOLE if min(shares) >= WHOLE_FROM else PART,
+        cause=_of_counts(baseline, system, changes),
+        share=f"{max(shares) * 100:.0f} %",
+    )
+
+
+def _of_counts(baseline: str, system: str, changes: Sequence[Change]) -> Said:
     """The system that counts more; of a single cell with both counts."""
     first = changes[0]
     more = system if _is_more(first) else baseline

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.live, pytest.mark.alone]
 MYSQL, POSTGRES = "mysql:8.0.33", "postgres:18.6"
 
 
-def plan(*systems: str) -> Plan:
+def plan(*systems: str, window_s: float = 4) -> Plan:
     return Plan(
         systems=tuple(
             SystemPlan(label=name, reference=name, settings=small_redo(name)) for name in systems
@@ -28,7 +28,7 @@ def plan(*systems: str) -> Plan:
         workloads=(WorkloadPlan(name="oltp_read_only"),),
         dataset=DatasetPlan(tables=2, rows=1000),
         load=LoadPlan(threads=(4,)),
-        trial=TrialPlan(warmup_s=1, window_s=4),
+        trial=TrialPlan(warmup_s=1, window_s=window_s),
         design=DesignPlan(blocks=1, disturbance_max=1.0),
         procedure=ProcedurePlan(sample_stacks=True),
     )
@@ -78,7 +78,7 @@ def test_gdb_takes_the_place_of_perf(tmp_path: Path, monkeypatch: pytest.MonkeyP
         if program.name != "perf":
             (tmp_path / program.name).symlink_to(program)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with measured_alone(plan(MYSQL), 1) as (trial,):
+    with measured_alone(plan(MYSQL, window_s=12), 1) as (trial,):
         check(trial, "do_command")
         if shutil.which("gdb") is not None:
             assert trial.profile is not None

@@ -55,6 +55,7 @@ END_EARLY_S: Final = 1.0
 PAUSE_S: Final = 1.0
 """The server's time to work between two looks of `gdb`."""
 TRY_S_MAX: Final = 10.0
+INDEX_S_MAX: Final = 120.0
 END_S_MAX: Final = 20.0
 READ_S_MAX: Final = 600.0
 """Longest time to unwind all samples and to look up their functions."""
@@ -115,6 +116,7 @@ class StackSampler:
                 self._sampler = _Perf(self._pid, self._folder)
             elif choice.name:
                 self._sampler = _Gdb(self._pid, self._folder)
+                self._sampler.prepare()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -270,6 +272,11 @@ class _Gdb:
         said = _message(self._looks[-1]) if self._looks else "no look ended in time"
         return f"gdb saw no thread of the server: {said}"
 
+    def prepare(self) -> None:
+        """Store an index of the program's symbols: without it each look reads them for seconds."""
+        with suppress(OSError, subprocess.TimeoutExpired):
+            _run(self._command("info line main"), self._folder, INDEX_S_MAX)
+
     def begin(self, seconds: float) -> None:
         """Start looking."""
         self._seconds = seconds
@@ -304,20 +311,28 @@ class _Gdb:
 
         The program is named, so that `gdb` reads its symbols once, before it halts a process.
         """
-        looking = [
-            word
+        look = [
+            each
             for pid in pids
             for each in (f"attach {pid}", f"thread apply all bt {DEPTH_READ}", "detach")
-            for word in ("-ex", each)
         ]
-        command = [self._program, *SETTINGS, f"{PROC}/{pids[0]}/exe", *looking]
         try:
-            return _run(command, self._folder, limit_s).stdout
+            return _run(self._command(*look), self._folder, limit_s).stdout
         except (OSError, subprocess.TimeoutExpired):
             for pid in pids:
                 with suppress(OSError):  # a `gdb` that is killed leaves the process halted
                     os.kill(pid, signal.SIGCONT)
             return ""
+
+    def _command(self, *commands: str) -> list[str]:
+        index = f"set index-cache directory {self._folder}", "set index-cache enabled on"
+        return [
+            self._program,
+            *SETTINGS,
+            *(word for each in index for word in ("-iex", each)),
+            f"{PROC}/{self._pid}/exe",
+            *(word for each in commands for word in ("-ex", each)),
+        ]
 
 
 DEPTH_READ: Final = 40
@@ -514,9 +529,9 @@ GROUPS: Final[Mapping[str, str]] = {
     "io worker": "IoWorkerMain",
     "parallel worker": "ParallelWorkerMain",
 }
-"""Functions near the roots of a group's stacks, for threads without a name: those of MySQL before
-8.0.27 and of MariaDB, and processes of PostgreSQL that began within the window. The group is the
-one that `watch.threads` gives to the same thread of a server that names it."""
+"""Functions near the roots of a group's stacks, for threads without a name: those of MySQL and
+of MariaDB, and processes of PostgreSQL that began within the window. The group is the one that
+`watch.threads` gives to the same thread of a server that names it."""
 ROOTS: Final = [(group, re.compile(roots)) for group, roots in GROUPS.items()]
 
 

@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.live, pytest.mark.alone]
 MYSQL, POSTGRES = "mysql:9.7.4", "postgres:18.6"
 PLAN = Plan(
     systems=tuple(
-        SystemPlan(label=name, reference=name, settings=small_redo(name))
-        for name in (MYSQL, POSTGRES)
+        SystemPlan(label=name, reference=name, settings=small_redo(name) | own)
+        for name, own in ((MYSQL, {"performance_schema": "ON"}), (POSTGRES, {}))
     ),
     workloads=(WorkloadPlan(name="oltp_read_write"),),
     dataset=DatasetPlan(tables=2, rows=1000),

@@ -141,14 +141,15 @@ def _taken_part(both: tuple[Sound, Sound], use: float) -> float:
 
 def _queued_longer(deprived: Measurement, other: Measurement) -> float | None:
     """Share of a transaction's time for which threads were queued beyond the other server's."""
-    here_s, there_s, cell = _queued_s(deprived), _queued_s(other), deprived.trial.cell
+    here_s, there_s, cell = queued_s_of(deprived), queued_s_of(other), deprived.trial.cell
     if here_s is None or there_s is None or cell.rate_per_s is not None:
         return None
     longer_s = here_s - there_s * deprived.events / other.events
     return min(max(0.0, longer_s / (cell.threads * deprived.window_s)), QUEUED_MOST)
 
 
-def _queued_s(measurement: Measurement) -> float | None:
+def queued_s_of(measurement: Measurement) -> float | None:
+    """Time for which the server's threads waited for a CPU, their sum; None if not observed."""
     groups = [work.queued_s for work in measurement.server.threads.values()]
     known = [queued_s for queued_s in groups if queued_s is not None]
     return math.fsum(known) if known and len(known) == len(groups) else None

@@ -26,7 +26,7 @@ from typing import Final
 
 import numpy as np
 
-from dbdyno.judge.beside.accounting import EFFECT_MIN, factor_logs, paired
+from dbdyno.judge.beside.accounting import EFFECT_MIN, factor_logs, paired, queued_s_of
 from dbdyno.judge.estimate import Pairs
 from dbdyno.judge.interval import LEVEL, end_of, interval, nominal_level
 from dbdyno.judge.verdict import Verdict, Word
@@ -431,7 +431,7 @@ class TimeScale:
             running=fmean(_running(m) for m in faster),
             crowd=fmean(_crowd(m) for m in faster),
             work=shares.get("work", 1.0),
-            waiting=shares.get("waiting", 1.0),
+            waiting=max(shares.get("waiting", 1.0), _share_waited(both, difference_us)),
             sync_us=max(syncs_ms, default=SYNC_MS) * 1e3,
             read_us=max(reads_ms, default=READ_MS) * 1e3,
         )
@@ -463,6 +463,26 @@ class TimeScale:
 
 def _running(measurement: Measurement) -> float:
     return _time_us(measurement) * measurement.events / measurement.window_s / 1e6
+
+
+def _share_waited(both: Both, difference_us: float) -> float:
+    """Share of the difference in time that is neither CPU nor queueing; 0 if not observed.
+
+    The logarithms' share is smaller where CPU is a small part of the time: 100 µs more of it are
+    twice the CPU, though the transaction waits for 1000 µs more.
+    """
+    pairs = [(_waited_us(below), _waited_us(above)) for below, above in both]
+    waited_us = [above - below for below, above in pairs if below is not None and above is not None]
+    if len(waited_us) < BLOCKS_MIN or not difference_us:
+        return 0.0
+    return min(1.0, max(0.0, fmean(waited_us) / difference_us))
+
+
+def _waited_us(measurement: Measurement) -> float | None:
+    queued_s, events = queued_s_of(measurement), beside_process(measurement)
+    if queued_s is None or events <= 0:
+        return None
+    return _time_us(measurement) - (measurement.server.cpu_s + queued_s) * 1e6 / events
 
 
 def _crowd(measurement: Measurement) -> float:

@@ -62,7 +62,9 @@ def mounted(words):
 def volume(action, *words):
     place = ROOT / "volumes" / words[-1]
     if action == "create":
-        place.mkdir(parents=True, exist_ok=True)
+        if place.is_dir():  # docker would take it as it is
+            fail("volume already exists, says podman")
+        place.mkdir(parents=True)
     elif action == "rm":
         import shutil
 

@@ -52,6 +52,7 @@ def test_docker_is_found_on_path(monkeypatch, tmp_path):
 def test_podman_stands_in_for_a_docker_that_does_not_answer(monkeypatch, tmp_path):
     docker = Docker(monkeypatch, tmp_path)
     (docker.folder / "broken").touch()
+    monkeypatch.setenv("PATH", str(docker.folder / "bin"))  # without this machine's podman
     with pytest.raises(ProvisionError, match="no containers can be run here") as caught:
         module.find()
     assert caught.value.found == (
@@ -135,7 +136,7 @@ def test_an_image_that_cannot_be_run_is_refused_with_dockers_words(monkeypatch, 
     assert "FileNotFoundError" in (caught.value.found or "")
     asked = next(call for call in docker.calls() if call[0] == "run")
     # What was asked may go on without the client that was ended.
-    assert ["rm", "--force", asked[asked.index("--name") + 1]] in docker.calls()
+    assert ["rm", "--force", "--volumes", asked[asked.index("--name") + 1]] in docker.calls()
 
 
 def test_unclear_data_are_refused(monkeypatch, tmp_path):

@@ -171,7 +171,8 @@ def _entry(program: ContainerProgram, name: str, reference: str) -> CatalogEntry
         words = program.call("run", *alone, name, "-c", ASK)
         server = identify.understood(words)
     except ServerError as error:
-        program.says("rm", "--force", container)  # it goes on without the client that was ended
+        # It goes on without the client that was ended.
+        program.says("rm", "--force", "--volumes", container)
         words, server = error.found or error.message, None
     if server is None:
         raise ProvisionError(

@@ -163,7 +163,8 @@ class ContainerInstance(OwnInstance[ContainerServer]):
             environment = closed / "env"
             environment.touch(0o600)
             environment.write_text(wanted.environment)
-            self._program.call("volume", "create", "--label", self._label, self._data)
+            if not self._has_data:
+                self._make_volume(self._data)
             said = self._program.call(
                 "create",
                 *("--label", self._label, "--publish", f"{LOOPBACK}::{self.port}"),
@@ -239,10 +240,14 @@ class ContainerInstance(OwnInstance[ContainerServer]):
         readback.prove(server, requested)
 
     def _copy_volume(self, source: str, target: str) -> None:
-        self._program.says("volume", "rm", "--force", target)
-        self._program.call("volume", "create", "--label", self._label, target)
+        self._make_volume(target)
         volumes = ("--volume", f"{source}:/from:ro", "--volume", f"{target}:/to")
         self._program.call(*self._alone(COPY, *volumes), seconds_max=COPY_S_MAX)
+
+    def _make_volume(self, name: str) -> None:
+        """Make an empty volume, in place of one with this name if there is one."""
+        self._program.says("volume", "rm", "--force", name)
+        self._program.call("volume", "create", "--label", self._label, name)
 
     def _alone(self, script: str, *volumes: str) -> tuple[str, ...]:
         """Command for a temporary container of the image that runs a line of shell on volumes."""

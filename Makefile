@@ -51,7 +51,8 @@ test: requirements-of-tests ## set-up, then every test; a failure hides no later
 	@$(MAKE) --no-print-directory setup PROFILE=ci
 	@$(PY) tools/stages.py cargo quick live alone
 
-nightly: requirements-of-tests packages-of-tests setup ## long seeds, certificate and benchmarks, which make test leaves out
+nightly: packages-of-tests setup ## long seeds, certificate, benchmarks and containers, which make test leaves out
+	@tools/requirements.sh nightly "$(PYTHON)"
 	@cargo build --release --quiet --locked --workspace --examples # no test waits for it
 	@DBDYNO_SEEDS=10000 DBDYNO_RUN_SEEDS=1000 $(PY) tools/stages.py cargo quick nightly
 

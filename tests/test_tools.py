@@ -66,6 +66,8 @@ def test_all_that_is_missing_is_named_at_once_with_the_command(bare: Path, tmp_p
         f"  {packages}",
         f"  type: sudo apt-get install -y --no-install-recommends {packages}",
     ]
+    nightly = _asked("nightly", sys.executable, bare, tmp_path)
+    assert f"  {packages} podman runc iptables\n" in nightly.stderr
 
 
 def test_an_old_python_and_an_old_rust_are_said(bare: Path, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 # Names everything this machine lacks, in one message with the command to type; as root it installs
 # what apt has, and makes the user that servers run as. A tool found on PATH is taken as it is.
 #
-# usage: tools/requirements.sh run|test [PYTHON]
+# usage: tools/requirements.sh run|test|nightly [PYTHON]
 #   run   what building and `make demo` need       test   and what the tests need
+#   nightly   and what `make nightly` needs
 set -euo pipefail
 
-wanted=${1:?run or test}
+wanted=${1:?run, test or nightly}
 python=${2:-}
 rust_least=$(sed -nE 's/^rust-version = "([0-9.]+)"/\1/p' "$(dirname "$0")/../Cargo.toml")
 packages=()
@@ -40,11 +41,14 @@ command -v cc >/dev/null || packages+=(gcc libc6-dev)
 command -v mvn >/dev/null || packages+=(maven)
 has_library libaio.so.1 || packages+=(libaio1)
 has_library libnuma.so.1 || packages+=(libnuma1)
-if [ "$wanted" = test ]; then
+if [ "$wanted" != run ]; then
     command -v sysbench >/dev/null || packages+=(sysbench)
     command -v chromium-headless-shell chromium >/dev/null || packages+=(chromium-headless-shell)
     command -v npm >/dev/null || packages+=(npm)
     command -v perf >/dev/null || packages+=(linux-perf)
+fi
+if [ "$wanted" = nightly ]; then
+    command -v podman >/dev/null || packages+=(podman runc iptables)
 fi
 
 install="apt-get install -y --no-install-recommends ${packages[*]-}"

@@ -184,6 +184,17 @@ def test_a_cost_of_waiting_explains_no_cpu() -> None:
     assert first_of(tps=500.0, counts=counts) == "syncs"
 
 
+def test_syncs_may_explain_all_that_is_neither_cpu_nor_queueing() -> None:
+    """By logarithms twice the CPU is most of the difference, but hardly any time."""
+    counts = {A: {"Innodb_data_fsyncs": 1.0}, B: {"Innodb_data_fsyncs": 9.0}}
+    facts = {"tps": 300.0, "cpu_us": 2 * CPU_US, "counts": counts}
+    for queued_s, first in ((0.0, "syncs"), (15_000.0, "work")):
+        work = {"user_s": 700.0, "system_s": 0.0, "queued_s": 0.0}
+        threads = {A: {"connection": work}, B: {"connection": {**work, "queued_s": queued_s}}}
+        assert first_of(**facts, threads=threads) == first
+    assert first_of(**facts) == "work", "nobody knows how long threads were queued"
+
+
 def test_work_in_the_background_is_no_cause() -> None:
     """A server that syncs 50 times a second has twice the syncs per transaction at half the TPS."""
     counts = {A: {"Innodb_data_fsyncs": 0.05}, B: {"Innodb_data_fsyncs": 0.1}}

@@ -1,14 +1,16 @@
 """Sampled stacks of two systems as a differential flame graph.
 
 A frame is a function on its caller. Its width is its cost including its callees, the mean of both
-systems, so functions of a single system are seen too. Its colour is the difference of its own code,
-as in the table of functions. Reasons are in docs/how-it-works/decisions.md.
+systems, so functions of a single system are seen too. Its colour is the difference of its own code
+over all callers, as in the table of functions: versions of a server call a function by different
+paths, which cost no more for that. Reasons are in docs/how-it-works/decisions.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -50,7 +52,10 @@ def flames(
         for stack in below.keys() | above.keys()
     ]
     whole = math.fsum((before + after) / 2 for _, before, after in stacks) or 1.0
-    frames = list(_frames(stacks, 0, 0.0, whole))
+    own: defaultdict[str, float] = defaultdict(float)
+    for functions, before, after in stacks:
+        own[functions[-1]] += after - before
+    frames = list(_frames(stacks, own, 0, 0.0, whole))
     unit = SAMPLED_UNIT[compared.sampler]
     drawn = vega.panel(
         cell_title(compared.cell),
@@ -82,8 +87,14 @@ def flames(
     return vega.figure(name, title, unit, points, drawn, note)
 
 
-def _frames(stacks: Sequence[Stack], depth: int, begin: float, whole: float) -> Iterator[Spec]:
-    """Frames at this depth and above, from left to right; without those narrower than a pixel."""
+def _frames(
+    stacks: Sequence[Stack], own: Mapping[str, float], depth: int, begin: float, whole: float
+) -> Iterator[Spec]:
+    """Frames at this depth and above, from left to right; without those narrower than a pixel.
+
+    Args:
+        own: difference of each function's own code, over all stacks.
+    """
     deep = sorted((one for one in stacks if len(one[0]) > depth), key=lambda one: one[0][depth])
     for function, group in groupby(deep, key=lambda one: one[0][depth]):
         inside = list(group)
@@ -91,8 +102,8 @@ def _frames(stacks: Sequence[Stack], depth: int, begin: float, whole: float) -> 
         after = math.fsum(of_system for _, _, of_system in inside)
         width = (before + after) / 2
         if width * vega.WIDTH >= whole:
-            ending = [one for one in inside if len(one[0]) == depth + 1]
-            own = math.fsum(of_system - of_baseline for _, of_baseline, of_system in ending)
+            is_innermost = any(len(functions) == depth + 1 for functions, _, _ in inside)
+            of_own = own[function] if is_innermost else 0.0
             shown = _printable(function)
             yield {
                 "name": shown,
@@ -101,13 +112,13 @@ def _frames(stacks: Sequence[Stack], depth: int, begin: float, whole: float) -> 
                 "bottom": depth,
                 "middle": depth + 0.5,
                 "top": depth + 1,
-                "own": round(own, 4),
+                "own": round(of_own, 4),
                 "before": number(before),
                 "after": number(after),
                 "change": signed(after - before),
-                "own_change": signed(own),
+                "own_change": signed(of_own),
             }
-            yield from _frames(inside, depth + 1, begin, whole)
+            yield from _frames(inside, own, depth + 1, begin, whole)
         begin += width
 
 

@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 use dbdyno_core::reference::{Reference, Script};
 use serde_json::{Value, json};
 
-/// Rounds of `compute` in about a microsecond at 3 GHz. A count, as a clock would be a call.
-const ROUNDS_PER_US: u64 = 330;
+/// Rounds of `compute` in about a microsecond at 3 GHz: three cycles each. A count, as a clock would
+/// be a call.
+const ROUNDS_PER_US: u64 = 1000;
 
 static PLANTED: OnceLock<Planted> = OnceLock::new();
 static LOCK: Mutex<()> = Mutex::new(());

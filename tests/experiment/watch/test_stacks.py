@@ -236,7 +236,7 @@ def test_perf_samples_the_window_and_leaves_only_names(
     profile = measured.profile
     assert profile is not None
     assert (profile.sampler, profile.window_s, profile.events) == ("perf", 1.0, 100)
-    assert 10_000 < profile.period_us < 1e6
+    assert 2000 < profile.period_us < 1e6
     assert profile.sampler_cpu_s > 0
     assert sum(profile.stacks.values()) == sum(PERF_FOLDED.values())
     assert measured.procedure == ()

@@ -39,7 +39,7 @@ from dbdyno.servers.programs import places
 PROC: Final = Path("/proc")
 PERF, GDB = "perf", "gdb"
 REFUSES: Final = "perf is refused"
-FREQUENCY_HZ: Final = 99
+FREQUENCY_HZ: Final = 499
 """Samples in a second of a thread's CPU; out of step with timers of 10 ms."""
 SAMPLES_MAX: Final = 8000
 """Of a trial; many CPUs or a long window lower the frequency."""

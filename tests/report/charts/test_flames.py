@@ -41,9 +41,13 @@ def test_frames_stand_on_their_callers_and_are_as_wide_as_they_cost() -> None:
 
 
 def test_a_function_on_another_path_costs_no_more() -> None:
-    figure = flames({"first;spin": 50.0, "read": 20.0}, {"second;spin": 50.0, "read": 30.0})
+    figure = flames(
+        {"first;spin": 50.0, "read": 20.0, "[program]": 10.0},
+        {"second;spin": 50.0, "read": 30.0, "second;[program]": 10.0},
+    )
     own = {(row["name"], row["own"]) for row in rows(figure)}
     assert own >= {("spin", 0), ("first", 0), ("second", 0), ("read", 10)}
+    assert own >= {("[program]", -10), ("[program]", 10)}, "two functions without a name"
 
 
 def test_a_strangers_names_are_text_in_svg_and_page() -> None:

@@ -33,6 +33,8 @@ DEPTH_MAX: Final = 66
 FRAME_HEIGHT: Final = 16
 NAME_LENGTH_MAX: Final = 200
 LABEL_SIZE: Final = 10
+UNNAMED: Final = "["
+"""So begin `[program]` and the like, which stand for many functions."""
 ROOM: Final = "scale('x', datum.end) - scale('x', datum.begin) - 6"
 """Width for a label in its frame, at any size and magnification of the chart."""
 ROOM_MIN: Final = 22
@@ -102,8 +104,10 @@ def _frames(
         after = math.fsum(of_system for _, _, of_system in inside)
         width = (before + after) / 2
         if width * vega.WIDTH >= whole:
-            is_innermost = any(len(functions) == depth + 1 for functions, _, _ in inside)
-            of_own = own[function] if is_innermost else 0.0
+            ending = [one for one in inside if len(one[0]) == depth + 1]
+            of_own = own[function] if ending else 0.0
+            if function.startswith(UNNAMED):
+                of_own = math.fsum(of_system - of_baseline for _, of_baseline, of_system in ending)
             shown = _printable(function)
             yield {
                 "name": shown,

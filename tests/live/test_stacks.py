@@ -78,7 +78,7 @@ def test_gdb_takes_the_place_of_perf(tmp_path: Path, monkeypatch: pytest.MonkeyP
         if program.name != "perf":
             (tmp_path / program.name).symlink_to(program)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with measured_alone(plan(MYSQL, window_s=12), 1) as (trial,):
+    with measured_alone(plan(MYSQL, window_s=30), 1) as (trial,):
         check(trial, "do_command")
         if shutil.which("gdb") is not None:
             assert trial.profile is not None

@@ -111,6 +111,14 @@ def test_parts_of_a_transactions_time_add_up() -> None:
     )
 
 
+def test_threads_without_names_all_serve_connections() -> None:
+    work = {"user_s": 600.0, "system_s": 100.0, "queued_s": 1000.0}
+    threads = {A: {"unnamed": work}, B: {"unnamed": {**work, "queued_s": 1400.0}}}
+    time = {part.name: part for part in causes_of(tps=500.0, threads=threads).time}
+    assert list(time) == ["cpu", "queued", "waiting"]
+    assert time["queued"].difference_us == pytest.approx(400, rel=1e-2)
+
+
 def test_small_groups_of_threads_are_one_part_and_unseen_threads_none() -> None:
     groups = {f"group {n}": {"user_s": 10.0 * n, "system_s": 1.0} for n in range(9)}
     more = {name: {**parts, "user_s": 2 * parts["user_s"]} for name, parts in groups.items()}

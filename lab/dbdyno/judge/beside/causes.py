@@ -266,16 +266,24 @@ def _time_us(measurement: Measurement) -> float:
 
 def _time(measurement: Measurement, both: Both) -> Us:
     """Parts of a transaction's time in a closed loop; queueing only where all trials know it."""
-    server, events = measurement.server, beside_process(measurement)
-    if measurement.trial.cell.rate_per_s is not None or server.cpu_s <= 0 or events <= 0:
+    events, trials = beside_process(measurement), [m for pair in both for m in pair]
+    named = all(CONNECTION in m.server.threads for m in trials)
+    cpu_s, queued_s = _serving_s(measurement, named=named)
+    if measurement.trial.cell.rate_per_s is not None or cpu_s <= 0 or events <= 0:
         return {}
-    groups = [m.server.threads.get(CONNECTION) for pair in both for m in pair]
-    work = server.threads[CONNECTION] if all(groups) else None
-    cpu_s = work.user_s + work.system_s if work else server.cpu_s
     parts = {"cpu": cpu_s * 1e6 / events}
-    if work and work.queued_s is not None and all(g and g.queued_s is not None for g in groups):
-        parts["queued"] = work.queued_s * 1e6 / events
+    if queued_s is not None and all(_serving_s(m, named=named)[1] is not None for m in trials):
+        parts["queued"] = queued_s * 1e6 / events
     return parts | {"waiting": _time_us(measurement) - sum(parts.values())}
+
+
+def _serving_s(measurement: Measurement, *, named: bool) -> tuple[float, float | None]:
+    """CPU and queueing of the threads that serve connections; of all threads unless `named`."""
+    server = measurement.server
+    if not named:
+        return server.cpu_s, queued_s_of(measurement)
+    work = server.threads[CONNECTION]
+    return work.user_s + work.system_s, work.queued_s
 
 
 def _cpu(measurement: Measurement) -> Us:
@@ -486,11 +494,13 @@ def _waited_us(measurement: Measurement) -> float | None:
 
 
 def _crowd(measurement: Measurement) -> float:
-    work = measurement.server.threads.get(CONNECTION)
-    if work and work.queued_s is not None and work.user_s + work.system_s > 0:
-        return 1 + work.queued_s / (work.user_s + work.system_s)
-    cpu_s = measurement.server.cpu_s
-    return max(1.0, _running(measurement) * measurement.window_s / cpu_s) if cpu_s > 0 else 1.0
+    named = CONNECTION in measurement.server.threads
+    cpu_s, queued_s = _serving_s(measurement, named=named)
+    if cpu_s <= 0:
+        return 1.0
+    if queued_s is not None:
+        return 1 + queued_s / cpu_s
+    return max(1.0, _running(measurement) * measurement.window_s / cpu_s)
 
 
 def _read_ms(sample: WatchSample) -> float | None:

@@ -8,7 +8,14 @@ from validation import causes
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
-@pytest.mark.parametrize("case", ["hot", "lock", "sync", "flush-log", "synchronous-commit"])
+REAL = ("flush-log", "synchronous-commit")
+"""They take a minute each."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["hot", "lock", "sync", *(pytest.param(case, marks=pytest.mark.nightly) for case in REAL)],
+)
 def test_the_right_cause_is_first(case: str) -> None:
     seen = []
     for seed in (1, 2):  # few short blocks, and the machine may do much else beside them

@@ -73,6 +73,7 @@ def test_a_trial_has_the_stacks_of_its_connections(
     check(measured[system], function)
 
 
+@pytest.mark.nightly  # its window is long, as gdb reads symbols at each look
 def test_gdb_takes_the_place_of_perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for program in Path("/usr/bin").iterdir():
         if program.name != "perf":

@@ -16,7 +16,7 @@ from dbdyno.plan.workload import WorkloadPlan
 from support.real_run import measured_alone
 from support.real_server import small_redo
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 MYSQL, POSTGRES = "mysql:8.0.33", "postgres:18.6"
 
 

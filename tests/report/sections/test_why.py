@@ -102,6 +102,15 @@ def test_a_counter_that_explains_a_part_says_how_large_a_part() -> None:
     assert line.endswith("; this can explain at most 60 % of the difference.")
 
 
+def test_cpu_leads_to_the_functions_that_use_it() -> None:
+    cpu = {"name": "server_cpu_us", "baseline": 422.0, "system": 848.0, "ratio": 2.01}
+    (line,) = lines_of(causes(changes=(SYNCS.model_copy(update=cpu),)))
+    assert line == (
+        f"Why: {B} uses 2.0 times the CPU per transaction (848 against 422 µs); "
+        "`dbdyno explain RUN` shows in which functions."
+    )
+
+
 def test_the_subject_is_the_system_with_more_and_a_count_of_none_has_no_factor() -> None:
     fewer = {"baseline": 0.96, "system": 0.01, "ratio": 0.0104}
     (line,) = lines_of(causes(changes=(SYNCS.model_copy(update=fewer),)))

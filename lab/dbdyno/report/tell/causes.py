@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from dbdyno.judge.beside.causes import Causes, Change, Factor
+from dbdyno.judge.beside.causes import CPU, Causes, Change, Factor
 from dbdyno.judge.beside.functions import Functions
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict, Word
@@ -98,12 +98,15 @@ def _likeliest_of(group: Sequence[Causes], *, is_sampled: bool) -> Said:
     """The likeliest cause of cells that share it; `is_sampled` with functions of the servers."""
     baseline, system = group[0].baseline, group[0].system
     firsts = [one.first for one in group]
-    if changes := [one for one in firsts if isinstance(one, Change)]:
+    changes = [one for one in firsts if isinstance(one, Change)]
+    if changes and changes[0].name != CPU:
         return of_changes(baseline, system, changes)
     factors = [one for one in firsts if isinstance(one, Factor)]
-    kind = factors[0].name
+    kind = factors[0].name if factors else "work"
     sentence = SAMPLED if is_sampled and kind == "work" else UNEXPLAINED[kind]
-    return say(sentence, cause=of_factors(baseline, system, factors))
+    if factors:
+        return say(sentence, cause=of_factors(baseline, system, factors))
+    return say(sentence, cause=_of_counts(baseline, system, changes))
 
 
 def of_changes(baseline: str, system: str, changes: Sequence[Change]) -> Said:

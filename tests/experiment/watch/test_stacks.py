@@ -16,19 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.experiment.watch import stacks as room
-from dbdyno.experiment.watch.stacks import (
+from dbdyno.experiment.watch import folding
+from dbdyno.experiment.watch.folding import (
     DEPTH_MAX,
     NAME_MAX,
-    STEP,
-    SamplerChoice,
     StackSample,
-    StackSampler,
     folded,
     gdb_samples,
     perf_samples,
-    sampler_for,
 )
+from dbdyno.experiment.watch.stacks import STEP, SamplerChoice, StackSampler, sampler_for
 from dbdyno.files import TEMPORARY_FOLDER
 from dbdyno.measurement.measurement import Measurement
 from support import making
@@ -125,7 +122,7 @@ def test_deep_and_many_stacks_are_cut_and_no_sample_is_lost(
     names = stack.split(";")
     assert len(names) <= DEPTH_MAX
     assert (names[1], names[-1]) == ("f0", "f199")
-    monkeypatch.setattr(room, "STACKS_MAX", 2)
+    monkeypatch.setattr(folding, "STACKS_MAX", 2)
     many = [StackSample("a", 1, (name,)) for name in "xxxyyzw"]
     many.append(StackSample("b", 2, ("x",)))
     assert folded(many, {}, "mysqld") == {

@@ -70,7 +70,6 @@ CROWDED = {
     "engine/wire/src/mysql": "one file a message of the protocol",
     "lab/dbdyno/cli": "one file a command, or a few that belong together",
     "lab/dbdyno/plan": "one file a part of a plan",
-    "validation": "one file a simulation, and what they share",
 }
 LINES_OF_A_FILE = 600
 # Files with more lines than that, which they may not exceed, and why.

@@ -1,9 +1,9 @@
-"""Causes of simulated differences, a few of each; `python -m validation.causes_rates` has all."""
+"""Causes of simulated differences, a few of each; `validation.claims.causes_rates` has all."""
 
 from __future__ import annotations
 
 import pytest
-from validation.causes_rates import PLANTED, Kind, share_claimed, share_first
+from validation.claims.causes_rates import PLANTED, Kind, share_claimed, share_first
 
 
 @pytest.mark.parametrize("kind", ["even", "shared starts"])

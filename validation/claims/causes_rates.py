@@ -5,7 +5,7 @@ trial, counted a thousand times in a transaction or once in a thousand. Equal sy
 chance alone. Others have a planted cause: syncs, reads, rows, CPU, or waiting that nothing counts.
 All are judged by the judge's own code.
 
-    .venv/bin/python -m validation.causes_rates --equal 1000 --planted 200     # some minutes
+    .venv/bin/python -m validation.claims.causes_rates --equal 1000 --planted 200     # some minutes
 """
 
 from __future__ import annotations

@@ -176,14 +176,15 @@ def history_command(
 
 def _readable(store: Store) -> list[StoredRun]:
     """Readable runs without sampled stacks; prints the reason for each run that is left out."""
-    listed = store.listed()
-    for run in listed:
+    readable = []
+    for run in store.listed():
         if isinstance(run, UnreadableRun):
             _note_unreadable(run.run_id, run.reason)
         elif run.plan.procedure.sample_stacks:
             note(f"run {run.run_id} is left out, as sampling stacks slowed its servers")
-    readable = (run for run in listed if isinstance(run, StoredRun))
-    return [run for run in readable if not run.plan.procedure.sample_stacks]
+        else:
+            readable.append(run)
+    return readable
 
 
 def _note_unreadable(run_id: str, reason: str) -> None:

@@ -63,8 +63,9 @@ def assumed(start: float, window_s: float) -> BlockNoise:
 
 def is_like(earlier: Plan, plan: Plan) -> bool:
     """True for a comparison of dbdyno's own servers in closed loops with one of the workloads."""
+    if earlier.procedure.sample_stacks:  # which adds noise of its own
+        return False
     own = len(known_of(earlier)[Fact.OURS]) == len(earlier.systems)
-    own = own and not earlier.procedure.sample_stacks  # which adds noise of its own
     return own and bool(comparisons(earlier)) and any(_cells_like(earlier, plan))
 
 

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from dbdyno.judge.beside.causes import UNITS, Causes, Change, Factor
+from dbdyno.judge.beside.causes import Causes, Factor
+from dbdyno.judge.beside.counters import UNITS, Change
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.cost import COSTS, own_counters

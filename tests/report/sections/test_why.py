@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.judge.beside.causes import Causes, Change, Factor, TimePart
+from dbdyno.judge.beside.causes import Causes, Factor, TimePart
+from dbdyno.judge.beside.counters import Change
 from dbdyno.language.catalogues import Language
 from dbdyno.measurement.measurement import Cell
 from dbdyno.measurement.parts import TrialEvidence

@@ -13,7 +13,7 @@ ratio is of parts of the windows only: CPU was taken over whole windows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Final
 
@@ -28,6 +28,10 @@ EFFECT_MIN: Final = 0.005
 """A smaller change of throughput by a part counts as no change."""
 Parts = tuple[float, float]
 """Logarithms of the factors by work and by use."""
+CONNECTION: Final = "connection"
+"""The group of threads that serve connections."""
+Both = Sequence[tuple[Measurement, Measurement]]
+"""Trials of the baseline and of the system, a pair for each block."""
 QUEUED_MOST: Final = 0.99
 """More than the whole of a transaction's time has no logarithm."""
 TAKEN_MIN: Final = 0.01
@@ -94,11 +98,16 @@ def cpu_taken(pairs: Pairs, estimate: Estimate) -> float:
     lost = -sign * math.log(parts.by_use)
     deprived = estimate.system if sign > 0 else estimate.baseline
     used = [
-        sound.measurement.server.cpu_s / sound.measurement.window_s / seen.cores
+        _share_used(sound.measurement, seen.cores)
         for sound in pairs.arm(estimate.cell, deprived).values()
         if (seen := disturbance_of(sound.measurement)) is not None
     ]
     return sign * min(lost, math.log1p(abs(parts.taken) / fmean(used))) if lost > 0 else 0.0
+
+
+def _share_used(measurement: Measurement, cores: float) -> float:
+    """Share of the host's CPU that the server used."""
+    return measurement.server.cpu_s / measurement.window_s / cores
 
 
 def factor_logs(pairs: Pairs, estimate: Estimate) -> dict[str, list[float]]:
@@ -133,7 +142,7 @@ def _taken_part(both: tuple[Sound, Sound], use: float) -> float:
     excess = above.share - below.share
     deprived, other = (sound.measurement for sound in (both[::-1] if excess > 0 else both))
     cores = (above if excess > 0 else below).cores
-    most = math.log1p(abs(excess) / (deprived.server.cpu_s / deprived.window_s / cores))
+    most = math.log1p(abs(excess) / _share_used(deprived, cores))
     if (queued := _queued_longer(deprived, other)) is not None:
         most = min(most, -math.log1p(-queued))
     return max(-most, min(0.0, use)) if excess > 0 else min(most, max(0.0, use))
@@ -153,6 +162,24 @@ def queued_s_of(measurement: Measurement) -> float | None:
     groups = [work.queued_s for work in measurement.server.threads.values()]
     known = [queued_s for queued_s in groups if queued_s is not None]
     return math.fsum(known) if known and len(known) == len(groups) else None
+
+
+def time_us(measurement: Measurement) -> float:
+    """Time of a transaction: of a connection, or in an open loop from its intended start."""
+    cell = measurement.trial.cell
+    if cell.rate_per_s is None:
+        return cell.threads * measurement.window_s * 1e6 / measurement.events
+    latency_ns = sum(second.latency_ns_sum for second in measurement.measured)
+    return latency_ns / measurement.events / 1e3
+
+
+def serving_s(measurement: Measurement, *, named: bool) -> tuple[float, float | None]:
+    """CPU and queueing of the threads that serve connections; of all threads unless `named`."""
+    server = measurement.server
+    if not named:
+        return server.cpu_s, queued_s_of(measurement)
+    work = server.threads[CONNECTION]
+    return work.user_s + work.system_s, work.queued_s
 
 
 def _accounting(pairs: Pairs, estimate: Estimate) -> Accounting | None:

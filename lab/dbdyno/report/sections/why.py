@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from dbdyno.judge.beside.causes import EXPLAINS_MIN, Causes, Change, TimePart
+from dbdyno.judge.beside.causes import Causes, TimePart
+from dbdyno.judge.beside.counters import EXPLAINS_MIN, Change
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, count, name, phrase, say
 from dbdyno.measurement.measurement import Measurement

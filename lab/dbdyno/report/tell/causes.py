@@ -12,7 +12,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from dbdyno.judge.beside.causes import CPU, Causes, Change, Factor
+from dbdyno.judge.beside.causes import Causes, Factor
+from dbdyno.judge.beside.counters import CPU, Change
 from dbdyno.judge.beside.functions import Functions
 from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict, Word

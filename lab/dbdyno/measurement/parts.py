@@ -261,6 +261,10 @@ class ProcessWork(Noun):
         return self.switches_voluntary + self.switches_involuntary
 
 
+CONNECTION: Final = "connection"
+"""Group of the threads that serve connections: MySQL's own name of them."""
+
+
 class ThreadWork(Noun):
     """CPU and queueing of a group of the server's threads in the measured window, in seconds.
 

@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from dbdyno.experiment.watch.threads import CONNECTION, UNNAMED, group_of
+from dbdyno.experiment.watch.threads import UNNAMED, group_of
+from dbdyno.measurement.parts import CONNECTION
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,8 @@ from dbdyno.experiment.watch.proc import (
     task_folders,
     text_of,
 )
-from dbdyno.measurement.parts import ThreadWork
+from dbdyno.measurement.parts import CONNECTION, ThreadWork
 
-CONNECTION: Final = "connection"
-"""Group of sessions: MySQL's own name of their threads."""
 UNNAMED: Final = "unnamed"
 POSTMASTER: Final = "postmaster"
 POSTGRES: Final = ("postgres", "postmaster")

@@ -22,14 +22,12 @@ from dbdyno.judge.estimate import Estimate, Pairs
 from dbdyno.measurement.disturbance import disturbance_of
 from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import PRIMARY
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import CONNECTION, Noun
 
 EFFECT_MIN: Final = 0.005
 """A smaller change of throughput by a part counts as no change."""
 Parts = tuple[float, float]
 """Logarithms of the factors by work and by use."""
-CONNECTION: Final = "connection"
-"""The group of threads that serve connections."""
 Both = Sequence[tuple[Measurement, Measurement]]
 """Trials of the baseline and of the system, a pair for each block."""
 QUEUED_MOST: Final = 0.99

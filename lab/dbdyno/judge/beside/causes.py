@@ -15,7 +15,6 @@ from statistics import fmean
 from typing import Final
 
 from dbdyno.judge.beside.accounting import (
-    CONNECTION,
     EFFECT_MIN,
     Both,
     factor_logs,
@@ -29,7 +28,7 @@ from dbdyno.judge.interval import LEVEL, end_of, interval
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.measurement.cost import beside_process
 from dbdyno.measurement.measurement import Cell, Measurement
-from dbdyno.measurement.parts import Noun
+from dbdyno.measurement.parts import CONNECTION, Noun
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import each_level
 

@@ -21,11 +21,11 @@ from typing import Final
 
 import numpy as np
 
-from dbdyno.judge.beside.accounting import CONNECTION, Both, queued_s_of, serving_s, time_us
+from dbdyno.judge.beside.accounting import Both, queued_s_of, serving_s, time_us
 from dbdyno.judge.interval import end_of, nominal_level
 from dbdyno.measurement.cost import COSTS, CountedBy, beside_process, own_counters, source_of
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import Noun, WatchSample, mean_over_time
+from dbdyno.measurement.parts import CONNECTION, Noun, WatchSample, mean_over_time
 from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import Numbers
 from dbdyno.stats.moderated import moderated

@@ -15,6 +15,7 @@ from dbdyno.judge.beside.counters import EXPLAINS_MIN, Change
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, count, name, phrase, say
 from dbdyno.measurement.measurement import Measurement
+from dbdyno.measurement.parts import CONNECTION
 from dbdyno.plan.plan import CELLS_FEW, Plan
 from dbdyno.plan.workload import MIXES
 from dbdyno.report.numbers import NONE, difference, interval, number, percentage
@@ -48,7 +49,7 @@ PARTS: Final[Mapping[str, Text]] = {
 }
 """Parts of a transaction's time and of its CPU."""
 THREADS: Final[Mapping[str, Text]] = {
-    "connection": say("connection threads"),
+    CONNECTION: say("connection threads"),
     "unnamed": say("threads without a name"),
     "other": say("other threads"),
     "ib_log_writer": say("log writer"),

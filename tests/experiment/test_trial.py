@@ -164,7 +164,11 @@ def test_a_trial_whose_stacks_cannot_be_sampled_runs_and_tells_the_reason(server
     plan = making.with_parts(PLAN, procedure={"sample_stacks": True})
     measured, _ = run(server, plan)
     assert (measured.failure, measured.events, measured.profile) == (None, 300, None)
-    (step,) = measured.procedure
-    assert (step.name, step.done) == ("sample stacks", False)
-    assert step.detail == "the server is no process of this machine"
+    stacks, states = measured.procedure
+    assert [(step.name, step.done) for step in (stacks, states)] == [
+        ("sample stacks", False),
+        ("sample states", False),
+    ]
+    assert stacks.detail == "the server is no process of this machine"
+    assert "no connection" in states.detail
     assert run(server)[0].procedure == ()

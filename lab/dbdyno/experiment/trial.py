@@ -28,6 +28,7 @@ from dbdyno.experiment.engine.spec import DRAIN_S, prepared, run_spec
 from dbdyno.experiment.watch.environment import allocator_of
 from dbdyno.experiment.watch.host import Watch
 from dbdyno.experiment.watch.stacks import StackSampler
+from dbdyno.experiment.watch.states import StateSampler
 from dbdyno.experiment.watch.status import StatusWatch, waiting_statements
 from dbdyno.experiment.watch.window import WindowCounters
 from dbdyno.measurement.measurement import Measurement, ServerFacts, Trial
@@ -75,7 +76,7 @@ def run_trial(
     command: Sequence[str] = COMMAND,
     engine_of: OpenEngine = EngineProcess,
 ) -> Measurement:
-    """Run a trial, with sampled stacks if the plan asks for them.
+    """Run a trial, with sampled stacks and states if the plan asks for stacks.
 
     `failure` of the result gives the reason of an unplanned end.
 
@@ -86,10 +87,14 @@ def run_trial(
     makers = (command, engine_of)
     if not plan.procedure.sample_stacks:
         return _observed(plan, trial, server, on_interval, *makers)
-    with StackSampler(server.pid) as stacks:
-        return stacks.added_to(
-            _observed(plan, trial, server, on_interval, *makers, begun=stacks.begin)
-        )
+    with StackSampler(server.pid) as stacks, StateSampler(server) as states:
+
+        def begin(at_s: float, window_s: float) -> None:
+            stacks.begin(at_s, window_s)
+            states.begin(window_s)
+
+        observed = _observed(plan, trial, server, on_interval, *makers, begun=begin)
+        return states.added_to(stacks.added_to(observed))
 
 
 def _observed(

@@ -24,6 +24,7 @@ from dbdyno.measurement.parts import (
     Phase,
     ProcessWork,
     StackProfile,
+    StateProfile,
     StatusSeries,
     Step,
     ThreadWork,
@@ -209,7 +210,8 @@ class Measurement(Noun):
         reported: metrics printed by another tool, which count in place of the intervals'.
         machine: name of the fleet's machine that ran it; empty for the machine of the command.
         lost: True if it failed because a machine was lost; then its load is measured again.
-        profile: the server's sampled stacks; None unless the plan asks for them.
+        profile, states: the server's sampled stacks, and the sampled states of its connections;
+            None unless the plan asks for them.
     """
 
     trial: Trial
@@ -233,6 +235,7 @@ class Measurement(Noun):
     machine: str = ""
     lost: bool = False
     profile: StackProfile | None = None
+    states: StateProfile | None = None
 
     @property
     def started_s(self) -> float | None:

@@ -280,6 +280,8 @@ class ThreadWork(Noun):
 
 STACKS_MAX: Final = 100_000
 STACK_LENGTH_MAX: Final = 20_000
+STATES_MAX: Final = 1000
+STATE_LENGTH_MAX: Final = 64
 SAMPLES_MAX: Final = 10**12
 """Limits of a profile, far above those of real ones, since it may come from a stranger."""
 
@@ -307,6 +309,21 @@ class StackProfile(FiniteNoun):
             Annotated[int, Field(ge=0, le=SAMPLES_MAX)],
         ],
         Field(max_length=STACKS_MAX),
+    ]
+
+
+class StateProfile(FiniteNoun):
+    """States of the load's connections, sampled in the measured window of a trial.
+
+    Attributes:
+        samples: number of moments.
+        connections: mean number of connections in each state, such as `commit`.
+    """
+
+    samples: Annotated[int, Field(ge=1)]
+    connections: Annotated[
+        dict[Annotated[str, Field(max_length=STATE_LENGTH_MAX)], Annotated[float, Field(ge=0)]],
+        Field(max_length=STATES_MAX),
     ]
 
 

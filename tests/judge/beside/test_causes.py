@@ -11,7 +11,7 @@ from dbdyno.judge.beside.counters import UNITS, Change
 from dbdyno.judge.judgement import judge
 from dbdyno.judge.verdict import Word
 from dbdyno.measurement.cost import COSTS, own_counters
-from dbdyno.measurement.parts import Probe, ThreadWork, TrialEvidence
+from dbdyno.measurement.parts import Probe, StateProfile, ThreadWork, TrialEvidence
 from dbdyno.plan.load import LoadPlan
 from support import making
 from support.made_rates import at_rate
@@ -25,9 +25,9 @@ CPU_US = 800.0
 PROBE = TrialEvidence(probe=Probe(cpu_ms=1.0, sync_ms=4.0))
 
 
-def trials(tps=RATE, cpu_us=CPU_US, counts=None, threads=None, other_cpu=0.0):
-    """Blocks of A against B with this rate, and these counts and threads of each system."""
-    counts, threads = counts or {}, threads or {}
+def trials(tps=RATE, cpu_us=CPU_US, counts=None, threads=None, other_cpu=0.0, states=None):
+    """Blocks of A against B with this rate, and these counts, threads and states of each system."""
+    counts, threads, states = counts or {}, threads or {}, states or {}
     made = []
     for block in range(BLOCKS):
         for position, (system, usual, us) in enumerate(((A, RATE, CPU_US), (B, tps, cpu_us))):
@@ -49,7 +49,8 @@ def trials(tps=RATE, cpu_us=CPU_US, counts=None, threads=None, other_cpu=0.0):
                 for group, parts in threads.get(system, {}).items()
             }
             server = trial.server.model_copy(update={"threads": work})
-            made.append(making.changed(trial, server=server, evidence=PROBE))
+            sampled = StateProfile(samples=50, connections=states[system]) if states else None
+            made.append(making.changed(trial, server=server, evidence=PROBE, states=sampled))
     return made
 
 
@@ -85,6 +86,18 @@ def test_others_took_no_more_cpu_than_threads_were_queued() -> None:
         ratios = {factor.name: factor.ratio for factor in causes.factors}
         assert ratios["taken"] == pytest.approx(taken, rel=5e-3)
         assert math.prod(ratios.values()) == pytest.approx(0.611, rel=2e-3)
+
+
+def test_sampled_states_split_a_transactions_time() -> None:
+    """Eight connections: A commits with two of them, B with five; the rest executes."""
+    states = {A: {"executing": 6.0, "commit": 2.0}, B: {"executing": 3.0, "commit": 5.0}}
+    parts = {part.name: part for part in causes_of(tps=500.0, states=states).states}
+    assert parts["commit"].baseline_us == pytest.approx(2 / RATE * 1e6, rel=1e-2)
+    assert parts["commit"].system_us == pytest.approx(5 / 500 * 1e6, rel=1e-2)
+    assert parts["commit"].low_us > 0
+    assert parts["executing"].low_us <= 0 <= parts["executing"].high_us
+    assert sum(one.share for one in parts.values()) == pytest.approx(1, rel=1e-2)
+    assert causes_of(tps=500.0).states == ()
 
 
 def test_parts_of_a_transactions_time_add_up() -> None:

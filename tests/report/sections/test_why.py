@@ -72,6 +72,7 @@ def causes(threads: int = 8, *, changes: tuple[Change, ...] = (), **others: obje
         time=(part("cpu", 100.0, 210.0), part("queued", 20.0, 30.0)),
         cpu=(part("user", 60.0, 150.0), part("kernel", 40.0, 60.0)),
         threads=(part("connection", 90.0, 180.0), part("ib_own_thread", 10.0, 30.0)),
+        states=(part("executing", 100.0, 105.0), part("commit", 40.0, 180.0)),
         changes=changes,
         examined=120,
         is_different=True,
@@ -166,7 +167,7 @@ def test_the_section_has_the_factors_and_the_tables_of_each_cell() -> None:
     _, cell = section(told(causes(changes=(SYNCS, LOG_WAITS)))).parts
     assert isinstance(cell, Section)
     assert cell.heading == f"oltp_read_write, 8 threads: {B} against {A}"
-    items, time, cpu, threads, changes = cell.parts
+    items, time, cpu, threads, states, changes = cell.parts
     assert isinstance(items, Items)
     assert items.items[1:] == (
         f"{B} uses 2.1 times the CPU per transaction: by itself this changes throughput by "
@@ -174,12 +175,14 @@ def test_the_section_has_the_factors_and_the_tables_of_each_cell() -> None:
         "Waiting for locks, disks and network: no certain effect on throughput "
         "(+1.0 % [−3.0, +5.0]).",
     )
-    tables = [table for table in (time, cpu, threads, changes) if isinstance(table, Table)]
-    assert [len(table.rows) for table in tables] == [2, 2, 2, 2]
+    parts = (time, cpu, threads, states, changes)
+    tables = [table for table in parts if isinstance(table, Table)]
+    assert [len(table.rows) for table in tables] == [2, 2, 2, 2, 2]
     assert not any(table.folded for table in tables)
     assert tables[0].rows[0] == ("CPU", "100.0", "210.0", "+110.0 [+100.0, +120.0]", "50 %")
     assert [row[0] for row in tables[2].rows] == ["connection threads", "ib_own_thread"]
-    assert tables[3].rows == (
+    assert [row[0] for row in tables[3].rows] == ["committing", "executing (CPU, pages, latches)"]
+    assert tables[4].rows == (
         (
             "syncs of data and log files, syncs",
             "0.0100",

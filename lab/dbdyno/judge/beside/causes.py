@@ -33,7 +33,7 @@ from dbdyno.plan.plan import BLOCKS_MIN, DesignPlan
 from dbdyno.stats.distributions import each_level
 
 GROUPS_MAX: Final = 6
-"""Groups of threads by name; all others together are `other`."""
+"""Groups of threads, or states, by name; all others together are `other`."""
 
 
 class Factor(Noun):
@@ -54,7 +54,7 @@ class TimePart(Noun):
     """A part of a transaction's time or CPU, in µs per transaction.
 
     Attributes:
-        name: `cpu`, `queued`, `waiting`; `user`, `kernel`; or a group of threads.
+        name: `cpu`, `queued`, `waiting`; `user`, `kernel`; a group of threads; or a state.
         difference_us: the system's less the baseline's, mean over blocks; low_us, high_us: its
             interval, which holds together with those of the other parts.
         share: of the difference of the whole; None if that may be 0.
@@ -76,7 +76,8 @@ class Causes(Noun):
         factors: their product is the throughput ratio. Empty where the ratio is not of throughput,
             or the server's CPU is unknown.
         time: parts of a transaction's time; cpu: parts of its CPU, user and kernel; threads: the
-            same CPU by group of threads. Empty where not observed.
+            same CPU by group of threads; states: its time by the sampled state of its connection.
+            Empty where not observed.
         changes: counters that surely differ and can explain 5 %, the likeliest cause first; ten at
             most. Empty unless the verdict is better or worse.
         examined: number of counters compared.
@@ -90,6 +91,7 @@ class Causes(Noun):
     time: tuple[TimePart, ...]
     cpu: tuple[TimePart, ...]
     threads: tuple[TimePart, ...]
+    states: tuple[TimePart, ...]
     changes: tuple[Change, ...]
     examined: int
     is_different: bool = False
@@ -134,6 +136,7 @@ def causes_of(
         time=_parts(_times(both), design),
         cpu=_parts([(_cpu(a), _cpu(b)) for a, b in both], design),
         threads=_parts(_largest([(_threads(a), _threads(b)) for a, b in both]), design),
+        states=_parts(_largest([(_states(a), _states(b)) for a, b in both]), design),
         changes=tuple(changes(counted, scale, design)) if is_different and is_agreed else (),
         examined=len(counted.names),
         is_different=is_different,
@@ -188,6 +191,15 @@ def _threads(measurement: Measurement) -> Us:
         return {}
     groups = measurement.server.threads.items()
     return {name: (work.user_s + work.system_s) * 1e6 / events for name, work in groups}
+
+
+def _states(measurement: Measurement) -> Us:
+    """Connections in each state over transactions a second, which is time in it (Little's law)."""
+    profile, events = measurement.states, measurement.events
+    if profile is None or events <= 0:
+        return {}
+    each_us = measurement.window_s * 1e6 / events
+    return {state: each_us * count for state, count in profile.connections.items()}
 
 
 def _differences(rows: Sequence[tuple[Us, Us]]) -> dict[str, list[float]]:

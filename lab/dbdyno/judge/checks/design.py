@@ -257,6 +257,6 @@ def _pauses(trials: Sequence[Measurement]) -> list[float]:
 
 def sampled_stacks(measurements: Sequence[Measurement], plan: Plan) -> Iterator[Finding]:
     """Doubtful: the servers' stacks were sampled, which took CPU and time from them."""
-    sampled = sum(measurement.profile is not None for measurement in measurements)
+    sampled = sum(m.profile is not None or m.states is not None for m in measurements)
     if sampled:
         yield Finding(check="sampled-stacks", level=Level.DOUBTFUL, values={"sampled": sampled})

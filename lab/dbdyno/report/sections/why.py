@@ -25,6 +25,7 @@ from dbdyno.report.sections.limits import pools_of
 from dbdyno.report.sections.settings import DIFFERENCES
 from dbdyno.report.tell.causes import (
     COST,
+    STATES,
     against,
     amount,
     counter_name,
@@ -105,11 +106,12 @@ def _cell(causes: Causes, *, folded: bool) -> Section:
     lines = tuple(
         say("{sentence}.", sentence=text) for text in (*likely, *_factor_sentences(causes))
     )
-    threads = sorted(causes.threads, key=lambda one: abs(one.difference_us), reverse=True)
+    threads, states = map(_by_difference, (causes.threads, causes.states))
     of_parts: tuple[tuple[Text, Sequence[TimePart], Mapping[str, Text]], ...] = (
         (say("Time of a transaction, µs"), causes.time, PARTS),
         (say("CPU of a transaction in user mode and in the kernel, µs"), causes.cpu, PARTS),
         (say("CPU of a transaction by group of threads, µs"), threads[:ROWS_MAX], THREADS),
+        (say("Time of a transaction by state of its connection, sampled, µs"), states, STATES),
     )
     parts: list[Part] = [Items(lines)] if lines else []
     parts += [
@@ -131,6 +133,10 @@ def _cell(causes: Causes, *, folded: bool) -> Section:
         )
     heading = say("{cell}: {text}", cell=cell_title(causes.cell), text=against(causes))
     return Section(heading, tuple(parts))
+
+
+def _by_difference(parts: Sequence[TimePart]) -> list[TimePart]:
+    return sorted(parts, key=lambda part: abs(part.difference_us), reverse=True)
 
 
 def _factor_sentences(causes: Causes) -> Iterator[Text]:

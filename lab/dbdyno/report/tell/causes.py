@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from dbdyno.judge.beside.causes import Causes, Factor
+from dbdyno.judge.beside.causes import Causes, Factor, TimePart
 from dbdyno.judge.beside.counters import CPU, Change
 from dbdyno.judge.beside.functions import Functions
 from dbdyno.judge.judgement import Judgement
@@ -184,22 +184,56 @@ def _decimals(factor: float) -> int:
 # Functions, in a run with sampled stacks.
 
 FUNCTIONS_MAX: Final = 3
-"""Most functions told in a line; the report's section "Functions" has more."""
+"""Most functions or states told in a line; the report has more."""
 SAMPLED_UNIT: Final = {
     "perf": say("CPU µs per transaction"),
     "gdb": say("µs of all threads per transaction"),
 }
 
 
+STATES: Final[Mapping[str, Said]] = {
+    "client": say("waiting for the next statement (network, load generator)"),
+    "executing": say("executing (CPU, pages, latches)"),
+    "commit": say("committing"),
+    "row lock": say("waiting for a row lock"),
+    "other": say("other states"),
+}
+"""States that all products share; others have the server's own names."""
+
+
 def of_samples(judgement: Judgement) -> list[Said]:
-    """First lines of a run with sampled stacks: no measurement, and the functions that differ."""
+    """First lines of a run with samples: no measurement; functions and states that differ."""
     if all(finding.check != "sampled-stacks" for finding in judgement.findings):
         return []
     slowed = say(
         "Sampling stacks slowed the servers: this run shows which functions differ; take "
         "throughput and latency from another run."
     )
-    return [slowed, *map(_of_functions, judgement.functions)]
+    states = [_of_states(one) for one in judgement.causes if _sure(one.states)]
+    return [slowed, *map(_of_functions, judgement.functions), *states]
+
+
+def _sure(parts: Sequence[TimePart]) -> list[TimePart]:
+    """Parts whose difference is not 0, the largest first."""
+    sure = [one for one in parts if not one.low_us <= 0 <= one.high_us]
+    return sorted(sure, key=lambda one: -abs(one.difference_us))
+
+
+def _of_states(causes: Causes) -> Said:
+    """The states that differ most: "…: committing +212 (µs of a transaction's time)"."""
+    return say(
+        "{cell}, {compared}: {states} (µs of a transaction's time).",
+        cell=cell_title(causes.cell),
+        compared=against(causes),
+        states=listed(
+            say(
+                "{state} {difference}",
+                state=STATES.get(one.name, name(one.name)),
+                difference=signed(one.difference_us),
+            )
+            for one in _sure(causes.states)[:FUNCTIONS_MAX]
+        ),
+    )
 
 
 def _of_functions(of_cell: Functions) -> Said:

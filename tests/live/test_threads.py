@@ -17,11 +17,12 @@ from support.real_run import measured_alone
 from support.real_server import small_redo
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
-MYSQL, POSTGRES = "mysql:9.7.4", "postgres:18.6"
+MYSQL, UNNAMED, POSTGRES = "mysql:9.7.4", "mysql:5.7.22", "postgres:18.6"
+"""MySQL with names of its threads, and without; PostgreSQL has processes."""
 PLAN = Plan(
     systems=tuple(
         SystemPlan(label=name, reference=name, settings=small_redo(name) | own)
-        for name, own in ((MYSQL, {"performance_schema": "ON"}), (POSTGRES, {}))
+        for name, own in ((MYSQL, {"performance_schema": "ON"}), (UNNAMED, {}), (POSTGRES, {}))
     ),
     workloads=(WorkloadPlan(name="oltp_read_write"),),
     dataset=DatasetPlan(tables=2, rows=1000),
@@ -31,13 +32,14 @@ PLAN = Plan(
 )
 GROUPS = {
     MYSQL: {"connection"},
+    UNNAMED: {"connection", "unnamed"},
     POSTGRES: {"connection", "walwriter", "checkpointer", "postmaster"},
 }
 
 
 @pytest.fixture(scope="module")
 def measured() -> Iterator[list[Measurement]]:
-    with measured_alone(PLAN, 2) as measurements:
+    with measured_alone(PLAN, 3) as measurements:
         yield measurements
 
 

@@ -216,6 +216,18 @@ class Replicated(Protocol):
         """Wait until the replicas have applied everything, `cap_s` at most; gives the seconds."""
 
 
+@runtime_checkable
+class ThreadPerSession(Protocol):
+    """A server with a thread for each session, if a pool does not share them."""
+
+    @property
+    def ready_s(self) -> float | None:
+        """Seconds from boot until it could be logged in to, when all its own threads had begun.
+
+        None if it begins threads of its own later.
+        """
+
+
 def pids_of(server: Server) -> tuple[int, ...]:
     """The processes of a server and of its replicas, its own first."""
     return server.pids if isinstance(server, Replicated) else (server.pid,)

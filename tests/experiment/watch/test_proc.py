@@ -81,7 +81,10 @@ def test_queueing_of_a_thread_is_unknown_where_the_kernel_does_not_count_it(text
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (STAT.format("700 300 20 10"), ProcessStat("odd) name (x", 700, 300, 30, threads=33)),
+        (
+            STAT.format("700 300 20 10"),
+            ProcessStat("odd) name (x", 700, 300, 30, threads=33, born_ticks=8),
+        ),
         (STAT.format("700 300 x 10"), None),
         ("4711 (mysqld) S 1", None),
         ("", None),

@@ -32,12 +32,20 @@ def write_process(folder: Path, pid: int, title: str, program: str, children: st
 
 
 def write_thread(
-    folder: Path, pid: int, number: int, name: str, ticks: str, queued_ns: int | None
+    folder: Path,
+    pid: int,
+    number: int,
+    name: str,
+    ticks: str,
+    queued_ns: int | None,
+    born_ticks: int = 5,
 ) -> None:
     thread = folder / str(pid) / "task" / str(number)
     thread.mkdir(exist_ok=True)
     zeros = " ".join("0" * 10)
-    (thread / "stat").write_text(f"{number} ({name}) S {zeros} {ticks} 90 90 20 0 9 0 5\n")
+    (thread / "stat").write_text(
+        f"{number} ({name}) S {zeros} {ticks} 90 90 20 0 9 0 {born_ticks}\n"
+    )
     if queued_ns is not None:
         (thread / "schedstat").write_text(f"1 {queued_ns} 3\n")
 
@@ -97,6 +105,25 @@ def test_threads_of_a_process_are_read_with_their_own_cpu(
         72: ThreadReading("ib_io_rd", 0, 3, None),
     }
     assert read_threads(69) == {}
+
+
+def test_unnamed_threads_that_began_after_a_server_was_ready_serve_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proc, "PROC", tmp_path)
+    write_process(tmp_path, 70, MYSQLD, "mysqld")
+    for number, born_ticks in ((70, 500), (71, 530), (72, 532), (73, 9000)):
+        write_thread(tmp_path, 70, number, "mysqld", "30 10", 5, born_ticks)
+    write_thread(tmp_path, 70, 74, "ib_clone", "30 10", 5, 9000)
+    seen = read_threads(70, ready_s=5.325)
+    assert [seen[number].group for number in sorted(seen)] == [
+        "unnamed",
+        "unnamed",
+        "connection",
+        "connection",
+        "ib_clone",
+    ]
+    assert {one.group for one in read_threads(70).values()} == {"unnamed", "ib_clone"}
 
 
 def test_processes_that_were_forked_are_read_but_for_those_that_have_ended(

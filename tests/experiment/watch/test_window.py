@@ -219,7 +219,7 @@ def thread_readings(server, monkeypatch, clock):
     server.pid = os.getpid()
     read_at_s = []
 
-    def read(pid):
+    def read(pid, ready_s):
         read_at_s.append(clock.now_s)
         return {7: ThreadReading("connection", 200 * len(read_at_s), 100, None)}
 
@@ -256,9 +256,9 @@ def test_without_warm_up_threads_are_first_read_before_the_load(server, thread_r
 def test_threads_that_are_dear_to_read_are_read_once(server, monkeypatch, thread_readings, clock):
     read = room.read_threads
 
-    def read_slowly(pid):
+    def read_slowly(pid, ready_s):
         clock.now_s += 0.2
-        return read(pid)
+        return read(pid, ready_s)
 
     monkeypatch.setattr(room, "read_threads", read_slowly)
     window = WindowCounters(server, warmup_s=5, window_s=10)

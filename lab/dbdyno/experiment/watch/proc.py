@@ -50,6 +50,7 @@ class ProcessStat:
     Attributes:
         user_ticks, system_ticks: of the process, or of the thread whose file it is.
         ended_ticks: of the process's ended children.
+        born_ticks: its start, since boot.
     """
 
     name: str
@@ -57,6 +58,7 @@ class ProcessStat:
     system_ticks: int
     ended_ticks: int
     threads: int
+    born_ticks: int
 
 
 @dataclass(frozen=True)
@@ -161,10 +163,11 @@ def process_stat(text: str) -> ProcessStat | None:
     """/proc/PID/stat, or a thread's; None for malformed text. The name may hold any character."""
     begin, _, rest = text.rpartition(")")
     numbers = rest.split()
-    if len(numbers) < 18 or not all(numbers[i].isdecimal() for i in (11, 12, 13, 14, 17)):
+    if len(numbers) < 20 or not all(numbers[i].isdecimal() for i in (11, 12, 13, 14, 17, 19)):
         return None
     user, system, *ended = map(int, numbers[11:15])
-    return ProcessStat(begin.partition("(")[2], user, system, sum(ended), int(numbers[17]))
+    name, born_ticks = begin.partition("(")[2], int(numbers[19])
+    return ProcessStat(name, user, system, sum(ended), int(numbers[17]), born_ticks)
 
 
 def switches(text: str) -> Switches | None:

@@ -6,9 +6,10 @@
     postgres: autovacuum worker sbtest                autovacuum
 
 A group is the name of its threads without their numbers. MySQL names threads from 8.0.27 on, if its
-`performance_schema` is on. PostgreSQL's threads are processes, and their titles name the group. The
-session that reads the server's counters for the lab is in group `connection` too; its CPU is
-negligible beside the load's.
+`performance_schema` is on. Else those that began after it was ready for logins are in group
+`connection`: all threads of its own begin before. PostgreSQL's threads are processes, and their
+titles name the group. The session that reads the server's counters for the lab is in group
+`connection` too; its CPU is negligible beside the load's.
 
 A reading opens two small files a thread. With a thousand threads it takes 50 ms of CPU, as a
 reading of their context switches does.
@@ -16,6 +17,7 @@ reading of their context switches does.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -77,9 +79,15 @@ class ThreadReading:
         return replace(self, user_ticks=user_ticks, system_ticks=system_ticks, queued_ns=queued)
 
 
-def read_threads(pid: int) -> dict[int, ThreadReading]:
-    """All threads of a process and its descendants by number; empty if they are unreadable."""
+def read_threads(pid: int, ready_s: float | None = None) -> dict[int, ThreadReading]:
+    """All threads of a process and its descendants by number; empty if they are unreadable.
+
+    Args:
+        ready_s: unnamed threads that began later serve connections, in seconds since boot; None if
+            nothing is known of them.
+    """
     readings = {}
+    born_ticks = math.inf if ready_s is None else math.floor(ready_s * TICKS_PER_S)
     for process, threads in task_folders(pid):
         title = text_of(process / "cmdline")
         if not title:
@@ -88,8 +96,10 @@ def read_threads(pid: int) -> dict[int, ThreadReading]:
         for thread in threads:
             stat = process_stat(text_of(thread / "stat"))
             if stat is not None:
+                group = group_of(stat.name, program, title)
+                is_session = group == UNNAMED and stat.born_ticks >= born_ticks
                 readings[int(thread.name)] = ThreadReading(
-                    group=group_of(stat.name, program, title),
+                    group=CONNECTION if is_session else group,
                     user_ticks=stat.user_ticks,
                     system_ticks=stat.system_ticks,
                     queued_ns=queued_ns(text_of(thread / "schedstat")),

@@ -29,7 +29,7 @@ from dbdyno.experiment.watch.proc import (
 from dbdyno.experiment.watch.threads import ThreadReading, read_threads, work_between
 from dbdyno.measurement.parts import ProcessWork, ThreadWork
 from dbdyno.measurement.replication import over_window
-from dbdyno.servers.base import Replicated, Server
+from dbdyno.servers.base import Replicated, Server, ThreadPerSession
 
 EARLY_S: Final = 0.005
 """A wait may end this much too early."""
@@ -198,7 +198,8 @@ class WindowCounters:
 
     def _read_threads(self) -> None:
         began_cpu_s = time.thread_time()
-        self._threads.append(read_threads(self._server.pid))
+        ready_s = self._server.ready_s if isinstance(self._server, ThreadPerSession) else None
+        self._threads.append(read_threads(self._server.pid, ready_s))
         self._reads_threads = time.thread_time() - began_cpu_s <= self._lead_s
         left_s = self.seconds_to_edge()
         if self._edges and left_s is not None and left_s < 0:

@@ -74,6 +74,7 @@ class StartedServer(ABC):
         self.endpoint = endpoint
         self.credentials = load
         self.stopped_cleanly = False
+        self._ready_s: float | None = None
         self._site = site
         self._running = running
 
@@ -135,6 +136,7 @@ class StartedServer(ABC):
             if time.monotonic() > limit:
                 raise self._failure(f"did not answer within {START_S_MAX:.0f} s of its start")
             time.sleep(0.02)
+        self._ready_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         self._check_identity()
 
     def admit_load(self) -> None:  # noqa: B027 - most servers did so as they started

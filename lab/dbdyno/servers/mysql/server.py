@@ -36,6 +36,7 @@ from dbdyno.servers.local.server import (
 )
 from dbdyno.servers.mysql import readback, settings
 from dbdyno.servers.mysql.client import MysqlClient, numbers, observer_of
+from dbdyno.servers.mysql.dialect import MARIADB
 from dbdyno.servers.mysql.versions import family_of
 from dbdyno.servers.programs.catalog import CatalogEntry
 from dbdyno.servers.programs.identify import files_of
@@ -84,6 +85,11 @@ class MysqlServer(StartedServer):
 
     def status(self) -> dict[str, float]:
         return numbers(rows_of(self._client, "SHOW GLOBAL STATUS", 2))
+
+    @property
+    def ready_s(self) -> float | None:
+        """As `ThreadPerSession`; MariaDB begins threads for its background work at any time."""
+        return None if self._site.entry.product == MARIADB else self._ready_s
 
     def observer(self) -> Observer:
         """Reader of selected counters on a connection of its own."""

@@ -263,6 +263,8 @@ class ProcessWork(Noun):
 
 CONNECTION: Final = "connection"
 """Group of the threads that serve connections: MySQL's own name of them."""
+UNNAMED: Final = "unnamed"
+"""Group of all threads that are named like their program."""
 
 
 class ThreadWork(Noun):

@@ -95,13 +95,40 @@ def lines_of(*of: Causes) -> list[str]:
 def test_a_counter_that_explains_the_whole_is_the_line() -> None:
     assert lines_of(causes(changes=(SYNCS, LOG_WAITS))) == [
         f"Why: {B} syncs files 96 times as often per transaction (0.960 against 0.0100 syncs); "
-        "this can explain the whole difference."
+        "this can explain up to the whole difference."
     ]
 
 
 def test_a_counter_that_explains_a_part_says_how_large_a_part() -> None:
     (line,) = lines_of(causes(changes=(SYNCS.model_copy(update={"explains": 0.604}),)))
     assert line.endswith("; this can explain at most 60 % of the difference.")
+
+
+def test_cpu_names_the_threads_that_use_most_more_of_it() -> None:
+    cpu = {"name": "server_cpu_us", "baseline": 442.0, "system": 1091.0, "ratio": 2.47}
+    used = SYNCS.model_copy(update=cpu)
+    threads = (
+        part("connection", 346.0, 400.0).model_copy(update={"share": 0.083}),
+        part("unnamed", 95.0, 692.0).model_copy(update={"share": 0.917}),
+    )
+
+    def line_of(*of_cells: tuple[TimePart, ...]) -> str:
+        (line,) = lines_of(
+            *(
+                causes(level, changes=(used,)).model_copy(update={"threads": groups})
+                for level, groups in zip((1, 8), of_cells, strict=False)
+            )
+        )
+        return line
+
+    assert "442 µs), 92 % of the difference in background threads; " in line_of(threads)
+    assert "per transaction, 92 % of the difference in background threads; " in line_of(
+        threads, threads
+    )
+    unsure = tuple(one.model_copy(update={"low_us": -1.0}) for one in threads)
+    logs = tuple(one.model_copy(update={"name": f"ib_log_{one.name}"}) for one in threads)
+    for others in (unsure, logs):
+        assert "of the difference in" not in line_of(threads, others)
 
 
 def test_cpu_leads_to_the_functions_that_use_it() -> None:

@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from dbdyno.experiment.watch.threads import UNNAMED, group_of
-from dbdyno.measurement.parts import CONNECTION
+from dbdyno.experiment.watch.threads import group_of
+from dbdyno.measurement.parts import CONNECTION, UNNAMED
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,8 @@ from dbdyno.experiment.watch.proc import (
     task_folders,
     text_of,
 )
-from dbdyno.measurement.parts import CONNECTION, ThreadWork
+from dbdyno.measurement.parts import CONNECTION, UNNAMED, ThreadWork
 
-UNNAMED: Final = "unnamed"
 POSTMASTER: Final = "postmaster"
 POSTGRES: Final = ("postgres", "postmaster")
 """Program names of a PostgreSQL."""

@@ -15,7 +15,6 @@ from dbdyno.judge.beside.counters import EXPLAINS_MIN, Change
 from dbdyno.judge.judgement import Judgement
 from dbdyno.language.words import Text, count, name, phrase, say
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import CONNECTION
 from dbdyno.plan.plan import CELLS_FEW, Plan
 from dbdyno.plan.workload import MIXES
 from dbdyno.report.numbers import NONE, difference, interval, number, percentage
@@ -30,6 +29,7 @@ from dbdyno.report.tell.causes import (
     amount,
     counter_name,
     different,
+    group_name,
     of_changes,
     of_differences,
     of_factors,
@@ -49,27 +49,6 @@ PARTS: Final[Mapping[str, Text]] = {
     "kernel": say("in the kernel"),
 }
 """Parts of a transaction's time and of its CPU."""
-THREADS: Final[Mapping[str, Text]] = {
-    CONNECTION: say("connection threads"),
-    "unnamed": say("threads without a name"),
-    "other": say("other threads"),
-    "ib_log_writer": say("log writer"),
-    "ib_log_wr_notif": say("log write notifier"),
-    "ib_log_flush": say("log flusher"),
-    "ib_log_fl_notif": say("log flush notifier"),
-    "ib_log_checkpt": say("checkpoints"),
-    "ib_pg_flush_co": say("page cleaner"),
-    "ib_pg_flush": say("workers of the page cleaner"),
-    "ib_io_rd": say("reads of pages"),
-    "ib_io_wr": say("writes of pages"),
-    "ib_src_main": say("main thread of InnoDB"),
-    "ib_srv_purge": say("purge"),
-    "ib_srv_wkr": say("workers of the purge"),
-    "walwriter": say("WAL writer"),
-    "checkpointer": say("checkpoints"),
-    "autovacuum": say("autovacuum"),
-}
-"""Groups of threads of MySQL and PostgreSQL; others have only the server's own names."""
 UNSURE: Final[Mapping[str, str]] = {
     "work": phrase("CPU per transaction: no certain effect on throughput ({change})"),
     "taken": phrase("CPU of other processes: no certain effect on throughput ({change})"),
@@ -110,7 +89,11 @@ def _cell(causes: Causes, *, folded: bool) -> Section:
     of_parts: tuple[tuple[Text, Sequence[TimePart], Mapping[str, Text]], ...] = (
         (say("Time of a transaction, µs"), causes.time, PARTS),
         (say("CPU of a transaction in user mode and in the kernel, µs"), causes.cpu, PARTS),
-        (say("CPU of a transaction by group of threads, µs"), threads[:ROWS_MAX], THREADS),
+        (
+            say("CPU of a transaction by group of threads, µs"),
+            threads[:ROWS_MAX],
+            {part.name: group_name(part, threads) for part in threads},
+        ),
         (say("Time of a transaction by state of its connection, sampled, µs"), states, STATES),
     )
     parts: list[Part] = [Items(lines)] if lines else []

@@ -1,7 +1,7 @@
 """The likeliest cause of a difference in a line.
 
     mysql:8.0.15 syncs files 96 times as often per transaction (0.960 against 0.0100 syncs); this
-    can explain the whole difference
+    can explain up to the whole difference
 
 The subject is the system with more of it, whichever of the two is slower.
 """
@@ -19,13 +19,14 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said, count, listed, name, phrase, say
 from dbdyno.measurement.cost import COSTS
+from dbdyno.measurement.parts import CONNECTION, UNNAMED
 from dbdyno.report.numbers import number, signed
 from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit
 
 LINES_MAX: Final = 3
 """Most causes told on stdout; the report's section "Why" has them all."""
 WHOLE_FROM: Final = 0.995
-"""From this share on a counter can explain the whole difference."""
+"""From this share on a counter can explain up to the whole difference."""
 COST: Final = {cost.name: cost for cost in COSTS}
 
 MORE: Final[Mapping[str, str]] = {
@@ -49,14 +50,37 @@ COUNTS_MORE: Final = phrase("{system} has {times} times the {counter} per transa
 ALONE: Final = phrase("{system} alone has {counter}")
 WAITS: Final = phrase("{system} waits longer for locks, disks or the network")
 LOST_CPU: Final = phrase("{system} lost CPU to other processes")
-WHOLE: Final = phrase("{cause}; this can explain the whole difference")
+WHOLE: Final = phrase("{cause}; this can explain up to the whole difference")
 PART: Final = phrase("{cause}; this can explain at most {share} of the difference")
+THREADS: Final[Mapping[str, Said]] = {
+    CONNECTION: say("connection threads"),
+    UNNAMED: say("threads without a name"),
+    "other": say("other threads"),
+    "ib_log_writer": say("log writer"),
+    "ib_log_wr_notif": say("log write notifier"),
+    "ib_log_flush": say("log flusher"),
+    "ib_log_fl_notif": say("log flush notifier"),
+    "ib_log_checkpt": say("checkpoints"),
+    "ib_pg_flush_co": say("page cleaner"),
+    "ib_pg_flush": say("workers of the page cleaner"),
+    "ib_io_rd": say("reads of pages"),
+    "ib_io_wr": say("writes of pages"),
+    "ib_src_main": say("main thread of InnoDB"),
+    "ib_srv_purge": say("purge"),
+    "ib_srv_wkr": say("workers of the purge"),
+    "walwriter": say("WAL writer"),
+    "checkpointer": say("checkpoints"),
+    "autovacuum": say("autovacuum"),
+}
+"""Groups of threads of MySQL and PostgreSQL; others have only the server's own names."""
 UNEXPLAINED: Final[Mapping[str, str]] = {
     "work": phrase("{cause}; `dbdyno explain RUN` shows in which functions"),
     "taken": phrase("{cause}; measure again when the machine is quiet"),
     "waiting": phrase("{cause}; no counter explains half of it"),
 }
 """A factor that no counter explains."""
+SHARE_MOST: Final = 0.5
+"""Above this share a group of threads has most of a difference."""
 SAMPLED: Final = phrase("{cause}; “Functions” in the report has the functions that differ")
 
 
@@ -106,8 +130,39 @@ def _likeliest_of(group: Sequence[Causes], *, is_sampled: bool) -> Said:
     kind = factors[0].name if factors else "work"
     sentence = SAMPLED if is_sampled and kind == "work" else UNEXPLAINED[kind]
     if factors:
-        return say(sentence, cause=of_factors(baseline, system, factors))
-    return say(sentence, cause=_of_counts(baseline, system, changes))
+        cause = of_factors(baseline, system, factors)
+    else:
+        cause = _of_counts(baseline, system, changes)
+    return say(sentence, cause=_with_threads(cause, group) if kind == "work" else cause)
+
+
+def _with_threads(cause: Said, group: Sequence[Causes]) -> Said:
+    """Add the group of threads with most of the difference in CPU, if all cells have the same."""
+    largest = [max(one.threads, key=_sure_share, default=None) for one in group]
+    parts = [part for part in largest if part is not None and _sure_share(part) > SHARE_MOST]
+    if len(parts) < len(group) or len({part.name for part in parts}) > 1:
+        return cause
+    shares = sorted(min(1.0, _sure_share(part)) for part in parts)
+    low, high = (number(share * 100, 0) for share in (shares[0], shares[-1]))
+    return say(
+        "{cause}, {share} % of the difference in {threads}",
+        cause=cause,
+        share=low if low == high else say("{low} to {high}", low=low, high=high),
+        threads=group_name(parts[0], group[0].threads),
+    )
+
+
+def _sure_share(part: TimePart) -> float:
+    """A part's share of the difference; 0 if it may not differ."""
+    is_unsure = part.low_us <= 0 <= part.high_us
+    return 0.0 if is_unsure or part.share is None else part.share
+
+
+def group_name(part: TimePart, groups: Sequence[TimePart]) -> Said:
+    """Words for a group of threads among the groups of a server."""
+    if part.name == UNNAMED and any(one.name == CONNECTION for one in groups):
+        return say("background threads")
+    return THREADS.get(part.name, name(part.name))
 
 
 def of_changes(baseline: str, system: str, changes: Sequence[Change]) -> Said:

@@ -11,10 +11,9 @@ import pytest
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan
-from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from support.real_run import measured_alone
-from support.real_server import small_redo
+from support.real_server import small
 
 pytestmark = pytest.mark.live
 MYSQL, POSTGRES = "mysql:8.0.33", "postgres:18.6"
@@ -22,9 +21,7 @@ MYSQL, POSTGRES = "mysql:8.0.33", "postgres:18.6"
 
 def plan(*systems: str, window_s: float = 4) -> Plan:
     return Plan(
-        systems=tuple(
-            SystemPlan(label=name, reference=name, settings=small_redo(name)) for name in systems
-        ),
+        systems=small(*systems),
         workloads=(WorkloadPlan(name="oltp_read_only"),),
         dataset=DatasetPlan(tables=2, rows=1000),
         load=LoadPlan(threads=(4,)),

@@ -9,10 +9,9 @@ import pytest
 from dbdyno.measurement.measurement import Measurement
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, ProcedurePlan, TrialPlan
-from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from support.real_run import measured_alone
-from support.real_server import small_redo
+from support.real_server import small
 
 pytestmark = pytest.mark.live
 SYSTEMS = ("mysql:5.7.22", "mysql:8.0.33", "mariadb:11.8.9", "postgres:18.6")
@@ -22,9 +21,7 @@ THREADS = 4
 @pytest.fixture(scope="module")
 def measured() -> Iterator[dict[str, Measurement]]:
     plan = Plan(
-        systems=tuple(
-            SystemPlan(label=name, reference=name, settings=small_redo(name)) for name in SYSTEMS
-        ),
+        systems=small(*SYSTEMS),
         workloads=(WorkloadPlan(name="oltp_write_only"),),
         dataset=DatasetPlan(tables=1, rows=1),
         load=LoadPlan(threads=(THREADS,)),

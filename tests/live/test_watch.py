@@ -24,11 +24,10 @@ from dbdyno.measurement.metric import BY_NAME
 from dbdyno.measurement.parts import Phase
 from dbdyno.plan.load import LoadPlan
 from dbdyno.plan.plan import DatasetPlan, DesignPlan, Plan, TrialPlan
-from dbdyno.plan.systems import SystemPlan
 from dbdyno.plan.workload import WorkloadPlan
 from dbdyno.store.store import Store
 from support.fakes import Progress
-from support.real_server import small_redo
+from support.real_server import small
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 WINDOW_S = 3
@@ -37,9 +36,7 @@ SYSTEMS = ("mysql:8.0.15", "mariadb:11.4.5")
 EVENT_STATEMENTS = 20
 """Of one oltp_read_write event: 14 reads, 4 writes, BEGIN, COMMIT."""
 PLAN = Plan(
-    systems=tuple(
-        SystemPlan(label=name, reference=name, settings=small_redo(name)) for name in SYSTEMS
-    ),
+    systems=small(*SYSTEMS),
     workloads=(WorkloadPlan(name="oltp_read_write"),),
     dataset=DatasetPlan(tables=2, rows=1000),
     load=LoadPlan(threads=(CONNECTIONS,)),

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dbdyno.errors import ServerError
 from dbdyno.plan.settings import OptionValue
+from dbdyno.plan.systems import SystemPlan
 from dbdyno.servers import open
 from dbdyno.servers.base import Server, ServerSpec
 from dbdyno.servers.mysql.versions import family_of
@@ -31,6 +32,11 @@ SYSBENCH: Final = (
     "import sys; from dbdyno.sysbench.entry import main; sys.exit(main(sys.argv[1:]))",
 )
 """dbdyno in sysbench's place, for a process with `sysbench_environment`."""
+
+
+def small(*references: str) -> tuple[SystemPlan, ...]:
+    """Systems under their references, with small redo logs."""
+    return tuple(SystemPlan(label=r, reference=r, settings=small_redo(r)) for r in references)
 
 
 def small_redo(reference: str) -> dict[str, str]:

@@ -314,6 +314,10 @@ class StackProfile(FiniteNoun):
     ]
 
 
+CLIENT, EXECUTING, COMMIT, ROW_LOCK = "client", "executing", "commit", "row lock"
+"""States of connections that all products share; others go by the server's own name."""
+
+
 class StateProfile(FiniteNoun):
     """States of the load's connections, sampled in the measured window of a trial.
 

@@ -16,13 +16,19 @@ from typing import Final, Self
 
 from dbdyno.errors import ServerError
 from dbdyno.measurement.measurement import Measurement
-from dbdyno.measurement.parts import STATE_LENGTH_MAX, StateProfile, Step
+from dbdyno.measurement.parts import (
+    CLIENT,
+    COMMIT,
+    EXECUTING,
+    ROW_LOCK,
+    STATE_LENGTH_MAX,
+    StateProfile,
+    Step,
+)
 from dbdyno.servers.base import PGSQL, Server
 from dbdyno.servers.client import Client
 
 PERIOD_S: Final = 0.1
-CLIENT, EXECUTING, COMMIT, ROW_LOCK = "client", "executing", "commit", "row lock"
-"""States that all products share; others go by the server's own name."""
 STEP: Final = "sample states"
 
 PROCESSES: Final = (
@@ -105,8 +111,9 @@ class StateSampler:
             return measured.model_copy(update={"procedure": (*measured.procedure, step)})
         means = {state: times / self._samples for state, times in sorted(self._seen.items())}
         if row_lock_ms := measured.server.status.get(ROW_LOCK_MS):
-            waiting = min(means.get(EXECUTING, 0.0), row_lock_ms / 1e3 / measured.window_s)
-            means |= {EXECUTING: means.get(EXECUTING, 0.0) - waiting, ROW_LOCK: waiting}
+            executing = means.get(EXECUTING, 0.0)
+            waiting = min(executing, row_lock_ms / 1e3 / measured.window_s)
+            means |= {EXECUTING: executing - waiting, ROW_LOCK: waiting}
         profile = StateProfile(samples=self._samples, connections=means)
         return measured.model_copy(update={"states": profile})
 

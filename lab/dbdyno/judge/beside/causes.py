@@ -68,6 +68,11 @@ class TimePart(Noun):
     high_us: float
     share: float | None
 
+    @property
+    def is_sure(self) -> bool:
+        """True if its interval leaves out 0."""
+        return not self.low_us <= 0 <= self.high_us
+
 
 class Causes(Noun):
     """Reasons why a system is slower or faster in a cell.

@@ -27,6 +27,7 @@ from dbdyno.report.tell.causes import (
     STATES,
     against,
     amount,
+    by_difference,
     counter_name,
     different,
     group_name,
@@ -85,7 +86,7 @@ def _cell(causes: Causes, *, folded: bool) -> Section:
     lines = tuple(
         say("{sentence}.", sentence=text) for text in (*likely, *_factor_sentences(causes))
     )
-    threads, states = map(_by_difference, (causes.threads, causes.states))
+    threads, states = map(by_difference, (causes.threads, causes.states))
     of_parts: tuple[tuple[Text, Sequence[TimePart], Mapping[str, Text]], ...] = (
         (say("Time of a transaction, µs"), causes.time, PARTS),
         (say("CPU of a transaction in user mode and in the kernel, µs"), causes.cpu, PARTS),
@@ -116,10 +117,6 @@ def _cell(causes: Causes, *, folded: bool) -> Section:
         )
     heading = say("{cell}: {text}", cell=cell_title(causes.cell), text=against(causes))
     return Section(heading, tuple(parts))
-
-
-def _by_difference(parts: Sequence[TimePart]) -> list[TimePart]:
-    return sorted(parts, key=lambda part: abs(part.difference_us), reverse=True)
 
 
 def _factor_sentences(causes: Causes) -> Iterator[Text]:

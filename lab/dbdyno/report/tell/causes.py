@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from dbdyno.judge.beside.causes import Causes, Factor, TimePart
@@ -19,7 +20,7 @@ from dbdyno.judge.judgement import Judgement
 from dbdyno.judge.verdict import Verdict, Word
 from dbdyno.language.words import Said, count, listed, name, phrase, say
 from dbdyno.measurement.cost import COSTS
-from dbdyno.measurement.parts import CONNECTION, UNNAMED
+from dbdyno.measurement.parts import CLIENT, COMMIT, CONNECTION, EXECUTING, ROW_LOCK, UNNAMED
 from dbdyno.report.numbers import number, signed
 from dbdyno.report.tell.measured import cell_title, cost_label, cost_unit
 
@@ -73,6 +74,14 @@ THREADS: Final[Mapping[str, Said]] = {
     "autovacuum": say("autovacuum"),
 }
 """Groups of threads of MySQL and PostgreSQL; others have only the server's own names."""
+STATES: Final[Mapping[str, Said]] = {
+    CLIENT: say("waiting for the next statement (network, load generator)"),
+    EXECUTING: say("executing (CPU, pages, latches)"),
+    COMMIT: say("committing"),
+    ROW_LOCK: say("waiting for a row lock"),
+    "other": say("other states"),
+}
+"""States of connections; others have the server's own names."""
 UNEXPLAINED: Final[Mapping[str, str]] = {
     "work": phrase("{cause}; `dbdyno explain RUN` shows in which functions"),
     "taken": phrase("{cause}; measure again when the machine is quiet"),
@@ -154,8 +163,7 @@ def _with_threads(cause: Said, group: Sequence[Causes]) -> Said:
 
 def _sure_share(part: TimePart) -> float:
     """A part's share of the difference; 0 if it may not differ."""
-    is_unsure = part.low_us <= 0 <= part.high_us
-    return 0.0 if is_unsure or part.share is None else part.share
+    return part.share if part.is_sure and part.share is not None else 0.0
 
 
 def group_name(part: TimePart, groups: Sequence[TimePart]) -> Said:
@@ -246,16 +254,6 @@ SAMPLED_UNIT: Final = {
 }
 
 
-STATES: Final[Mapping[str, Said]] = {
-    "client": say("waiting for the next statement (network, load generator)"),
-    "executing": say("executing (CPU, pages, latches)"),
-    "commit": say("committing"),
-    "row lock": say("waiting for a row lock"),
-    "other": say("other states"),
-}
-"""States that all products share; others have the server's own names."""
-
-
 def of_samples(judgement: Judgement) -> list[Said]:
     """First lines of a run with samples: no measurement; functions and states that differ."""
     if all(finding.check != "sampled-stacks" for finding in judgement.findings):
@@ -264,30 +262,31 @@ def of_samples(judgement: Judgement) -> list[Said]:
         "Sampling stacks slowed the servers: this run shows which functions differ; take "
         "throughput and latency from another run."
     )
-    states = [_of_states(one) for one in judgement.causes if _sure(one.states)]
-    return [slowed, *map(_of_functions, judgement.functions), *states]
+    sampled = [one for one in judgement.causes if any(part.is_sure for part in one.states)]
+    return [slowed, *map(_of_functions, judgement.functions), *map(_of_states, sampled)]
 
 
-def _sure(parts: Sequence[TimePart]) -> list[TimePart]:
-    """Parts whose difference is not 0, the largest first."""
-    sure = [one for one in parts if not one.low_us <= 0 <= one.high_us]
-    return sorted(sure, key=lambda one: -abs(one.difference_us))
+def by_difference(parts: Sequence[TimePart]) -> list[TimePart]:
+    """The parts in their order, the largest difference first."""
+    return sorted(parts, key=lambda part: abs(part.difference_us), reverse=True)
 
 
 def _of_states(causes: Causes) -> Said:
     """The states that differ most: "…: committing +212 (µs of a transaction's time)"."""
+    sure = [part for part in by_difference(causes.states) if part.is_sure]
     return say(
         "{cell}, {compared}: {states} (µs of a transaction's time).",
         cell=cell_title(causes.cell),
         compared=against(causes),
-        states=listed(
-            say(
-                "{state} {difference}",
-                state=STATES.get(one.name, name(one.name)),
-                difference=signed(one.difference_us),
-            )
-            for one in _sure(causes.states)[:FUNCTIONS_MAX]
-        ),
+        states=_largest((STATES.get(one.name, name(one.name)), one.difference_us) for one in sure),
+    )
+
+
+def _largest(differences: Iterable[tuple[Said, float]]) -> Said:
+    """The first of these differences by name: "committing +212, executing −30"."""
+    return listed(
+        say("{name} {difference}", name=what, difference=signed(us))
+        for what, us in islice(differences, FUNCTIONS_MAX)
     )
 
 
@@ -299,10 +298,7 @@ def _of_functions(of_cell: Functions) -> Said:
         "{cell}, {compared}: {functions} ({unit}; more under “Functions” in the report).",
         cell=cell_title(of_cell.cell),
         compared=against(of_cell),
-        functions=listed(
-            say("{function} {difference}", function=one.name, difference=signed(one.difference_us))
-            for one in of_cell.functions[:FUNCTIONS_MAX]
-        ),
+        functions=_largest((name(one.name), one.difference_us) for one in of_cell.functions),
         unit=SAMPLED_UNIT[of_cell.sampler],
     )
 

@@ -46,7 +46,7 @@ def renew(name: str, run_id: str, workspace: str = api.WORKSPACE) -> None:
     packed = BUNDLES / f"{name}{bundle.SUFFIX}"
     bundle.write(packed, run.evidence.run, run.evidence.measurements)
     if mark:
-        lines = "\n".join(result(run)).strip().replace("\\`", "`")  # commands in a sentence
+        lines = "\n".join(result(run)).strip()
         page.write_text(f"{text}{mark}\n\n{lines}\n", encoding="utf-8")
     sys.stdout.write(f"{page}: {'written' if mark else 'left as it is'}\n{packed}: written\n")
 

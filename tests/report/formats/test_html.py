@@ -139,6 +139,11 @@ def test_nothing_from_outside_becomes_markup() -> None:
     assert ("h1", HOSTILE) in Page(text).texts
 
 
+def test_a_command_in_a_sentence_is_code_and_nothing_else_is() -> None:
+    story = Story("t", "b", ('run `dbdyno "x"`, not `<b>`',), ())
+    assert "run <code>dbdyno &#34;x&#34;</code>, not `&lt;b&gt;`" in html.render(story, [])
+
+
 def test_an_empty_run_is_a_page_too(empty: Run) -> None:
     page = Page(rendered(story_of(empty.plan, [], empty.judgement, empty.facts)))
     assert any("Nothing has been measured yet" in words for _, words in page.texts)
@@ -239,9 +244,8 @@ def test_without_pictures_and_program_the_page_says_how_to_get_charts(
     monkeypatch.setattr(html, "program", str)
     story = story_of(made.plan, made.measurements, made.judgement, made.facts)
     page = Page(html.render(story, [], language=Language.ZH))
-    hints = [words for _, words in page.texts if "pip install 'dbdyno[charts]'" in words]
-    assert len(hints) == 1
-    assert hints[0].startswith("此处没有图表")
+    assert page.texts.count(("code", "pip install 'dbdyno[charts]'")) == 1
+    assert [words for _, words in page.texts if words.startswith("此处没有图表")]
     assert "figure" not in {tag for tag, _ in page.tags}
 
 

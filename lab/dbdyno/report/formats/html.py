@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dbdyno.language.catalogues import Language
 from dbdyno.language.words import CLAUSE, Said, say
@@ -99,6 +99,7 @@ def _template(language: Language) -> Template:
     environment.filters["width"] = _width
     environment.filters["kind"] = lambda part: type(part).__name__
     environment.filters["stopped"] = lambda text: line(Said(CLAUSE, {"clause": text}), language)
+    environment.filters["commands"] = _with_commands
     environment.filters["with_rows"] = lambda table: markdown.with_rows(table, language)
     return environment.get_template("report.html.j2")
 
@@ -115,6 +116,15 @@ def _unbroken(value: object) -> object:
         value = re.sub(r"(?<=\d) %", "\u00a0%", value)
         return re.sub(r"\[[^],]+, [^],]+\]", lambda ends: ends[0].replace(" ", "\u00a0"), value)
     return value
+
+
+def _with_commands(text: str) -> Markup:
+    """A sentence with its commands as code."""
+    parts = markdown.COMMAND.split(str(_unbroken(text)))
+    code = Markup("<code>{}</code>")
+    return Markup().join(
+        code.format(one) if at % 2 else escape(one) for at, one in enumerate(parts)
+    )
 
 
 # Interactive charts. Vega comes from vl-convert, which draws the SVG and PNG too, so that page and

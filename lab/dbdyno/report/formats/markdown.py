@@ -26,6 +26,8 @@ from dbdyno.report.parts import (
 )
 
 SPECIAL = re.compile(r"[\\`*|]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|^(?=[#>+-] )")
+COMMAND = re.compile(r"(?<![`\\])`([^`|<>&\\]+)`(?!`)")
+"""A command or a name in a sentence, between backticks; nothing in it can be markup."""
 CHARTS = "charts"
 """The folder of the charts, beside the page."""
 
@@ -118,7 +120,11 @@ def _row(cells: Iterator[str] | tuple[str, ...]) -> str:
 
 
 def text(plain: str) -> str:
-    """Plain text without markup, on a single line."""
-    line = " ".join(plain.split())
-    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Plain text on a single line, without markup except for commands."""
+    parts = COMMAND.split(" ".join(plain.split()))
+    return "".join(f"`{one}`" if at % 2 else _escaped(one) for at, one in enumerate(parts))
+
+
+def _escaped(plain: str) -> str:
+    line = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return SPECIAL.sub(lambda found: f"\\{found.group()}", line)

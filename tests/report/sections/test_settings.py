@@ -12,6 +12,7 @@ from dbdyno.report.numbers import NONE
 from dbdyno.report.parts import Items, Table
 from dbdyno.report.sections import settings
 from dbdyno.report.sections.published import published
+from dbdyno.report.tell.durability import promises_of_commits
 from support import making
 from support.made_run import Run, facts
 from support.making import A, B
@@ -29,6 +30,13 @@ def test_settings_that_differ_are_shown_and_a_long_table_is_folded(made: Run) ->
     tables = [part for part in section.parts if isinstance(part, Table)]
     assert [table.folded for table in tables] == [False, False]
     assert tables[0].rows == (("sql_mode", "mode of mysql:5.7.22", "mode of mysql:8.0.15"),)
+
+
+def test_a_binary_log_is_spoken_of_where_the_server_can_have_one() -> None:
+    on_disk = "a commit is on disk before it is acknowledged"
+    assert promises_of_commits({"synchronous_commit": "on"}) == [on_disk]
+    mysql = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
+    assert promises_of_commits(mysql) == [on_disk, "the binary log is not written"]
 
 
 def test_the_environment_is_a_table_or_nothing() -> None:

@@ -15,7 +15,7 @@ from dbdyno.report.numbers import NONE, mebibytes, seconds, value_of, what
 from dbdyno.report.parts import Column, Paragraph, Part, Section, Table, table
 from dbdyno.report.rows import SettingsComparison, compare, systems_of
 from dbdyno.report.sections.limits import blocks_run, pools_of
-from dbdyno.report.tell.durability import promises
+from dbdyno.report.tell.durability import promises_of_commits
 from dbdyno.report.tell.plan import PlanFact, facts_of, on_topic
 
 DIFFERENCES: Final = say("Settings that differ")
@@ -144,7 +144,7 @@ def _durability(systems: Sequence[str], measurements: Sequence[Measurement]) -> 
     promised: dict[str, Text] = {}
     for system in systems:
         own = [m.server.settings for m in measurements if m.trial.system == system]
-        texts = dict.fromkeys(text for settings in own for text in promises(settings)[:2])
+        texts = dict.fromkeys(text for settings in own for text in promises_of_commits(settings))
         if any(own):
             promised[system] = listed(texts) if texts else say("unknown")
     if len(set(promised.values())) < 2:

@@ -46,9 +46,13 @@ KINDS_OF_SETTINGS: Final[Mapping[str, Said]] = {
 MIB: Final = 1024**2
 
 
-def promises(settings: Mapping[str, str]) -> list[Said]:
-    """The promises of a server's settings, a clause for each."""
-    return [_promise(phrase("{what} {kept}"), one) for one in durability(settings)]
+def promises_of_commits(settings: Mapping[str, str]) -> list[Said]:
+    """The promises of a server's settings for a commit, a clause for each."""
+    return [
+        _promise(phrase("{what} {kept}"), one)
+        for one in durability(settings)
+        if one.keys and one.what is not Promised.TORN_PAGES
+    ]
 
 
 def _promise(template: str, promise: Promise) -> Said:

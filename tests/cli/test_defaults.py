@@ -146,7 +146,10 @@ def test_the_file_chooses_no_server_setting_program_or_file_and_trusts_nobody() 
     assert options >= {"time", "threads", "margin", "workspace", "lang", "fail_if_slower"}
     chosen = {"server", "host", "port", "set", "settings", "workload", "fleet", "table_options"}
     written = {"out", "junit", "html", "save", "parquet", "csv", "mapping", "with", "self"}
-    assert options & {*chosen, *written, "name", "prometheus", "trust", "yes", "verify"} == set()
+    assert (
+        options & {*chosen, *written, "name", "prometheus", "otlp", "trust", "yes", "verify"}
+        == set()
+    )
 
 
 def test_a_key_of_the_file_is_the_name_by_which_the_command_line_knows_the_option() -> None:

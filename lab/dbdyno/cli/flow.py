@@ -91,6 +91,7 @@ def resume(
     trusted: bool = False,
     fleet: str = "",
     prometheus: int | None = None,
+    otlp: str | None = None,
 ) -> None:
     """Go on with a stored run.
 
@@ -101,7 +102,7 @@ def resume(
         retry: try impossible cells again.
         trusted: run a plan that was begun elsewhere, whatever it asks for.
         fleet: address of a cluster, if the plan wants one; any will do.
-        prometheus: port for metrics; None for no metrics.
+        prometheus: port to serve metrics on; otlp: address to push them to.
 
     Raises:
         UsageError: time cannot be added to this run; a plan of risk was begun elsewhere.
@@ -111,7 +112,7 @@ def resume(
         refuse_risks(run.plan, f"run {run.run_id}", trusted=trusted)
         if time_s is not None:
             _refuse_more_time(store, run, workspace, fleet)
-        with machines_of(run.plan, fleet) as plain, exposing(plain, prometheus) as machines:
+        with machines_of(run.plan, fleet) as plain, exposing(plain, prometheus, otlp) as machines:
             if time_s is not None:
                 run = _with_more_time(store, run, time_s, machines.makers.machines)
             outlook = outlook_of(run.plan, machines.makers.machines)

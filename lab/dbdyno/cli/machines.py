@@ -62,29 +62,35 @@ def machines_of(plan: Plan, address: str) -> Iterator[Machines]:
 
 
 @contextmanager
-def exposing(machines: Machines, port: int | None) -> Iterator[Machines]:
-    """The machines, with the run's metrics served on a port of loopback during the block.
+def exposing(machines: Machines, port: int | None, otlp: str | None = None) -> Iterator[Machines]:
+    """The machines, with the run's metrics served or pushed during the block.
 
     Args:
-        port: 0 for any free one; None for no metrics.
+        port: of loopback, to serve them on; 0 for any free one.
+        otlp: address to push them to.
 
     Raises:
-        UsageError: the port cannot be had, or other machines run the blocks.
+        UsageError: the port cannot be had, the address is none, or other machines run the blocks.
     """
-    if port is None:
+    if port is None and otlp is None:
         yield machines
         return
     if machines.makers.hosts is not None:
         raise UsageError(
-            "--prometheus serves metrics of servers and load on this machine",
+            "--prometheus and --otlp are for servers and load on this machine",
             found="a plan whose blocks run on other machines",
-            hint="leave --prometheus out; dbdyno serve shows the run's progress",
+            hint="leave them out; dbdyno serve shows the run's progress",
         )
     # Imported only here, as few runs want it.
     from dbdyno.cli import metrics  # noqa: PLC0415 - see above
+    from dbdyno.cli.otlp import pushed  # noqa: PLC0415 - see above
 
     live = metrics.LiveMetrics()
     makers = replace(machines.makers, engine=metrics.with_records(machines.makers.engine))
-    with metrics.served(live, port) as address:
-        note(f"metrics of this run: {address}")
+    with ExitStack() as stack:
+        if port is not None:
+            address = stack.enter_context(metrics.served(live, port))
+            note(f"metrics of this run: {address}")
+        if otlp is not None:
+            stack.enter_context(pushed(live, otlp))
         yield machines._replace(makers=makers, watching=(live,))

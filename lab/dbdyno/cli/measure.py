@@ -50,6 +50,7 @@ def compare(
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
     prometheus: options.Prometheus = None,
+    otlp: options.Otlp = None,
 ) -> None:
     """Measure two or more servers and judge which is faster."""
     typed = _typed(context)
@@ -63,7 +64,7 @@ def compare(
     }
     plan = with_generators(read(values, check), fleet)
     shown = ReportOptions(output, lang, exit_code)
-    with machines_of(plan, fleet) as plain, exposing(plain, prometheus) as machines:
+    with machines_of(plan, fleet) as plain, exposing(plain, prometheus, otlp) as machines:
         flow.begin(pinned(plan), workspace, _command_line(), shown, machines)
 
 
@@ -86,11 +87,12 @@ def run(
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
     prometheus: options.Prometheus = None,
+    otlp: options.Otlp = None,
 ) -> None:
     """Run the comparison that a plan file describes."""
     whole_plan = with_generators(read_file(plan, scale, budget), fleet)
     shown = ReportOptions(output, lang, exit_code)
-    with machines_of(whole_plan, fleet) as plain, exposing(plain, prometheus) as machines:
+    with machines_of(whole_plan, fleet) as plain, exposing(plain, prometheus, otlp) as machines:
         count = machines.makers.machines
         fitted_plan = fitted(whole_plan, count)
         if words := in_budget(whole_plan, outlook_of(fitted_plan), count):
@@ -109,6 +111,7 @@ def resume(
     lang: options.Lang = Language.EN,
     exit_code: options.ExitCode = False,
     prometheus: options.Prometheus = None,
+    otlp: options.Otlp = None,
 ) -> None:
     """Continue an interrupted run, or extend a complete run."""
     time_s = None if time is None else options.time_of("--time", time)
@@ -122,6 +125,7 @@ def resume(
         trusted=trust,
         fleet=fleet,
         prometheus=prometheus,
+        otlp=otlp,
     )
 
 

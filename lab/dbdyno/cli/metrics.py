@@ -1,25 +1,28 @@
-"""Live metrics of a run for Prometheus (`--prometheus PORT`): a page of text on loopback.
+"""Live metrics of a run: for Prometheus a page of text on loopback (`--prometheus PORT`).
 
     load generator ── each second ──▶ LiveMetrics, in memory ◀── scrape ── Prometheus
+                                                 └── push, cli/otlp.py ──▶ OpenTelemetry
 
 The run's own thread adds up the seconds of load; a second thread answers scrapes from
 memory. So a scrape asks neither the server nor the load generator. Host and server are read once a
 second in every run, with metrics or without.
 
 The page is in the text format OpenMetrics 1.0, which has histograms of fixed buckets only. Native
-histograms need a binary format; Prometheus 3 can also make them of these buckets
+(exponential) histograms need OTLP, or Prometheus 3 makes them of these buckets
 (docs/how-to/metrics.md).
 """
 
 from __future__ import annotations
 
 import base64
+import math
 import threading
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from itertools import accumulate
@@ -83,6 +86,23 @@ TEN_A_DECADE: Final = ("1", "1.25", "1.6", "2", "2.5", "3.15", "4", "5", "6.3", 
 BOUNDS_S: Final = (*(float(f"{step}e{n}") for n in range(-5, 2) for step in TEN_A_DECADE), 100.0)
 """Upper ends of the buckets of latency, from 10 µs to 100 s; the last bucket has no end."""
 BOUNDS_NS: Final = tuple(round(bound_s * 1e9) for bound_s in BOUNDS_S)
+SCALE: Final = 3
+"""Of exponential buckets: 2³ of them from a latency to its double, each 9 % wide."""
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Latencies of one set of labels.
+
+    Attributes:
+        counts: by bucket of `BOUNDS_S`.
+        exponential: by place of the exponential bucket, from 2^(place / 2^`SCALE`) s on.
+    """
+
+    labels: Labels
+    counts: tuple[int, ...]
+    exponential: Mapping[int, int]
+    sum_s: float
 
 
 class LiveMetrics:
@@ -92,6 +112,7 @@ class LiveMetrics:
         self._lock = threading.Lock()
         self._totals: Counter[tuple[str, Labels]] = Counter()
         self._buckets: dict[Labels, list[int]] = {}
+        self._exponential: defaultdict[Labels, Counter[int]] = defaultdict(Counter)
         self._latency_ns: Counter[Labels] = Counter()
         self._of_run: Samples = {}
         self._of_trial: Samples = {}
@@ -137,21 +158,31 @@ class LiveMetrics:
             self._of_run[LEFT, run_of(trial)] = seconds_left
             self._of_trial, self._of_second = {}, {}
 
-    def page(self) -> str:
-        """All metrics in the text format OpenMetrics 1.0."""
+    def numbers(self) -> tuple[Samples, list[Latencies]]:
+        """All metrics at this moment, and the latencies."""
         with self._lock:
             samples: Samples = {**self._totals, **self._of_run, **self._of_trial, **self._of_second}
             latencies = [
-                (labels, tuple(counts), self._latency_ns[labels])
+                Latencies(
+                    labels,
+                    tuple(counts),
+                    dict(self._exponential[labels]),
+                    self._latency_ns[labels] / 1e9,
+                )
                 for labels, counts in self._buckets.items()
             ]
         samples["dbdyno_lab_cpu_seconds", ()] = time.process_time()
+        return samples, latencies
+
+    def page(self) -> str:
+        """All metrics in the text format OpenMetrics 1.0."""
+        samples, latencies = self.numbers()
         lines: dict[str, list[str]] = defaultdict(list)
         for (family, labels), value in samples.items():
             suffix = "_total" if FAMILIES[family][0] == COUNTER else ""
             lines[family].append(_sample(family + suffix, labels, value))
-        for labels, counts, sum_ns in latencies:
-            lines[LATENCY] += _histogram(labels, counts, sum_ns)
+        for histogram in latencies:
+            lines[LATENCY] += _histogram(histogram)
         text: list[str] = []
         for family, (kind, meaning) in FAMILIES.items():
             if family in lines:
@@ -161,10 +192,17 @@ class LiveMetrics:
 
     def _add_latencies(self, labels: Labels, record: Mapping[str, Any]) -> None:
         counts = self._buckets.setdefault(labels, [0] * (len(BOUNDS_NS) + 1))
+        exponential = self._exponential[labels]
         self._latency_ns[labels] += record["latency_ns_sum"]
         if encoded := record["histograms"].get(EVENT):
             for latency_ns, times in Histogram.decode(base64.b64decode(encoded)).recorded():
                 counts[bisect_left(BOUNDS_NS, latency_ns)] += times
+                exponential[_place(latency_ns)] += times
+
+
+def _place(latency_ns: int) -> int:
+    """The exponential bucket of a latency, which its upper end belongs to."""
+    return math.ceil(math.log2(max(1, latency_ns) / 1e9) * 2**SCALE) - 1
 
 
 def run_of(trial: Trial) -> Labels:
@@ -235,13 +273,13 @@ def _of_host(run: Labels, reading: Reading) -> Samples:
 # The text format: a line for each sample, labels in quotes, a family's lines together.
 
 
-def _histogram(labels: Labels, counts: tuple[int, ...], sum_ns: int) -> Iterator[str]:
+def _histogram(latencies: Latencies) -> Iterator[str]:
     """Lines of a histogram; each bucket counts all latencies up to its bound."""
-    ends = (*map(str, BOUNDS_S), "+Inf")
-    for end, count in zip(ends, accumulate(counts), strict=True):
+    labels, ends = latencies.labels, (*map(str, BOUNDS_S), "+Inf")
+    for end, count in zip(ends, accumulate(latencies.counts), strict=True):
         yield _sample(f"{LATENCY}_bucket", (*labels, ("le", end)), count)
-    yield _sample(f"{LATENCY}_sum", labels, sum_ns / 1e9)
-    yield _sample(f"{LATENCY}_count", labels, sum(counts))
+    yield _sample(f"{LATENCY}_sum", labels, latencies.sum_s)
+    yield _sample(f"{LATENCY}_count", labels, sum(latencies.counts))
 
 
 def _sample(name: str, labels: Labels, value: float) -> str:

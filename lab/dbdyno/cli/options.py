@@ -292,6 +292,13 @@ Prometheus = Annotated[
         help="Serve live metrics for Prometheus on this port of 127.0.0.1. 0 takes a free port.",
     ),
 ]
+Otlp = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Push live metrics to OpenTelemetry by OTLP, such as http://127.0.0.1:4318.",
+    ),
+]
 Lang = Annotated[
     Language,
     typer.Option(metavar="en|zh", help="Language of report and result. JSON is always English."),

@@ -1,4 +1,4 @@
-"""Pushes by OTLP, read with OpenTelemetry's own message types."""
+"""Pushes by OTLP, read as strictly as a receiver reads them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
-from google.protobuf import json_format
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
 from tests.cli.test_metrics import interval
 
 from dbdyno.cli import flow, machines, otlp
@@ -23,7 +18,8 @@ from dbdyno.cli.otlp import address_of, headers_of, pushed, request_of
 from dbdyno.errors import UsageError
 from dbdyno.report.formats.stdout import Output
 from support import making
-from support.openmetrics import Samples, read, total
+from support import otlp as pushes
+from support.openmetrics import read, total
 from support.world import FakeServer, World
 
 LATENCIES_MS = (0.012, 1.5, 1.5, 7.0, 2500.0)
@@ -77,56 +73,36 @@ def live(monkeypatch: pytest.MonkeyPatch) -> LiveMetrics:
     return metrics
 
 
-def parsed(body: bytes | str) -> list[Any]:
-    """Metrics of a push; an unknown field or a wrong type is an error."""
-    sent = json_format.Parse(body, ExportMetricsServiceRequest())
-    ((scope,),) = ([*one.scope_metrics] for one in sent.resource_metrics)
-    return [*scope.metrics]
-
-
-def numbers_of(metrics: list[Any]) -> Samples:
-    """Every number of a push under its name on the page."""
-    samples: Samples = {}
-    for metric in metrics:
-        kind = metric.WhichOneof("data")
-        if kind == "exponential_histogram":
-            continue
-        points = getattr(metric, kind).data_points
-        name = metric.name + ("_total" if kind == "sum" else "")
-        for point in points:
-            labels = frozenset((one.key, one.value.string_value) for one in point.attributes)
-            samples[name, labels] = point.as_double
-    return samples
-
-
 def test_a_push_has_every_number_of_the_page(receiver: Receiver, live: LiveMetrics) -> None:
     with pushed(live, receiver.url):
         pass
     ((path, headers, body),) = receiver.seen
     assert (path, headers["Content-Type"]) == ("/v1/metrics", "application/json")
-    metrics = parsed(body)
-    page = read(live.page())
-    assert numbers_of(metrics) == {of: n for of, n in page.items() if not of[0].startswith(LATENCY)}
-    assert {metric.name for metric in metrics} <= FAMILIES.keys()
-    sums = [one.sum for one in metrics if one.WhichOneof("data") == "sum"]
-    assert {(one.aggregation_temporality, one.is_monotonic) for one in sums} == {(2, True)}
+    metrics = pushes.read(body)
+    page = {of: n for of, n in read(live.page()).items() if not of[0].startswith(LATENCY)}
+    assert pushes.samples_of(metrics) == page
+    assert {metric["name"] for metric in metrics} <= FAMILIES.keys()
+    sums = [metric["sum"] for metric in metrics if "sum" in metric]
+    assert {(one["aggregationTemporality"], one["isMonotonic"]) for one in sums} == {(2, True)}
 
 
 def test_latencies_are_an_exponential_histogram(live: LiveMetrics) -> None:
-    (latency,) = (one for one in parsed(json.dumps(request_of(live, 1, 2))) if one.name == LATENCY)
-    assert latency.unit == "s"
-    (point,) = latency.exponential_histogram.data_points
-    assert (point.start_time_unix_nano, point.time_unix_nano) == (1, 2)
-    assert point.count == len(LATENCIES_MS)
-    assert point.sum == pytest.approx(sum(LATENCIES_MS) / 1e3)
+    metrics = pushes.read(json.dumps(request_of(live, 1, 2)))
+    (latency,) = (metric for metric in metrics if metric["name"] == LATENCY)
+    assert latency["unit"] == "s"
+    (point,) = latency["exponentialHistogram"]["dataPoints"]
+    assert (point["startTimeUnixNano"], point["timeUnixNano"]) == ("1", "2")
+    assert point["count"] == str(len(LATENCIES_MS))
+    assert point["sum"] == pytest.approx(sum(LATENCIES_MS) / 1e3)
+    width, buckets = 2 ** (1 / 2 ** point["scale"]), point["positive"]
     ends = {
-        2 ** ((point.positive.offset + place) / 2**point.scale): times
-        for place, times in enumerate(point.positive.bucket_counts)
-        if times
+        width ** (buckets["offset"] + place): int(times)
+        for place, times in enumerate(buckets["bucketCounts"])
+        if times != "0"
     }
     assert list(ends.values()) == [1, 2, 1, 1]
     for lower, latency_ms in zip(ends, sorted(set(LATENCIES_MS)), strict=True):
-        assert lower * 0.999 < latency_ms / 1e3 <= lower * 2 ** (1 / 2**point.scale) * 1.001
+        assert lower * 0.999 < latency_ms / 1e3 <= lower * width * 1.001
 
 
 def test_pushes_go_on_and_a_token_comes_from_the_environment(
@@ -149,7 +125,7 @@ def test_a_run_is_pushed_to_its_end_without_a_password(
     plan, shown = making.plan(blocks=1, window_s=2, warmup_s=1), ReportOptions(Output.PLAIN)
     with machines.exposing(machines.HERE, None, receiver.url) as exposed:
         flow.begin(plan, tmp_path / "runs", "dbdyno compare a b", shown, exposed)
-    last = numbers_of(parsed(receiver.seen[-1][2]))
+    last = pushes.samples_of(pushes.read(receiver.seen[-1][2]))
     assert total(last, "dbdyno_trials_total", outcome="completed") == 2
     for system in (making.A, making.B):
         assert total(last, "dbdyno_transactions_total", system=system, phase="measured") == 2000

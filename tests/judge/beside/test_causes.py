@@ -133,6 +133,17 @@ def test_threads_without_names_all_serve_connections() -> None:
     assert time["queued"].difference_us == pytest.approx(400, rel=1e-2)
 
 
+def test_a_trial_whose_threads_were_not_read_hides_no_group() -> None:
+    work = {"user_s": 3.0, "system_s": 1.0, "queued_s": 2.0}
+    facts = {"tps": 500.0, "threads": {A: {"connection": work}, B: {"connection": work}}}
+    made = trials(**facts)
+    server = made[-1].server.model_copy(update={"threads": {}})
+    late = [*made[:-1], made[-1].model_copy(update={"server": server})]
+    whole, rest = (judge(one, PLAN).causes[0] for one in (made, late))
+    assert [part.name for part in rest.threads] == [part.name for part in whole.threads]
+    assert [part.name for part in rest.time] == ["cpu", "queued", "waiting"]
+
+
 def test_small_groups_of_threads_are_one_part_and_unseen_threads_none() -> None:
     groups = {f"group {n}": {"user_s": 10.0 * n, "system_s": 1.0} for n in range(9)}
     more = {name: {**parts, "user_s": 2 * parts["user_s"]} for name, parts in groups.items()}

@@ -45,6 +45,7 @@ class Request(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.seen.append((self.path, dict(self.headers), body))
         self.send_response(self.server.status)
+        self.send_header("Location", "/elsewhere")
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
@@ -133,7 +134,7 @@ def test_a_run_is_pushed_to_its_end_without_a_password(
     assert FakeServer.credentials.password.encode() not in sent
 
 
-@pytest.mark.parametrize("receiver", [500], indirect=True)
+@pytest.mark.parametrize("receiver", [500, 302], indirect=True)
 def test_a_receiver_that_refuses_is_told_once_and_the_run_goes_on(
     receiver: Receiver,
     live: LiveMetrics,
@@ -146,7 +147,7 @@ def test_a_receiver_that_refuses_is_told_once_and_the_run_goes_on(
             threading.Event().wait(0.01)
     said = capsys.readouterr().err
     assert said.count("metrics cannot be pushed") == 1
-    assert "HTTP Error 500" in said
+    assert f"HTTP Error {receiver.status}" in said, "a redirect is refused, too"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import json
 import os
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -42,6 +42,13 @@ UNITS: Final = {"_seconds": "s", "_bytes": "By"}
 """Units by the ends of names."""
 
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuse redirects: another address would get the token."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        """Make the redirect an HTTPError."""
+
+
 @contextmanager
 def pushed(metrics: LiveMetrics, url: str) -> Iterator[None]:
     """Push the metrics during the block and once at its end.
@@ -52,14 +59,15 @@ def pushed(metrics: LiveMetrics, url: str) -> Iterator[None]:
         UsageError: `url` is no http address, or may have a password in it.
     """
     address, headers = address_of(url), headers_of(os.environ.get(HEADERS, ""))
+    opener = urllib.request.build_opener(NoRedirect)
     began_ns, over, failed = time.time_ns(), threading.Event(), threading.Event()
 
     def push() -> None:
         body = json.dumps(request_of(metrics, began_ns, time.time_ns())).encode()
         request = urllib.request.Request(address, body, headers)  # noqa: S310 - checked above
         try:
-            urllib.request.urlopen(request, timeout=ANSWER_S).close()  # noqa: S310 - as above
-        except (OSError, ValueError) as error:
+            opener.open(request, timeout=ANSWER_S).close()
+        except (OSError, ValueError, HTTPException) as error:
             if not failed.is_set():
                 note(f"metrics cannot be pushed to {address}: {error}; the run goes on")
             failed.set()

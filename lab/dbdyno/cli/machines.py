@@ -70,7 +70,8 @@ def exposing(machines: Machines, port: int | None, otlp: str | None = None) -> I
         otlp: address to push them to.
 
     Raises:
-        UsageError: the port cannot be had, the address is none, or other machines run the blocks.
+        UsageError: the port cannot be had, the address is no http address, or other machines run
+            the blocks.
     """
     if port is None and otlp is None:
         yield machines

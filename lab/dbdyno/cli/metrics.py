@@ -201,7 +201,7 @@ class LiveMetrics:
 
 
 def _place(latency_ns: int) -> int:
-    """The exponential bucket of a latency, which its upper end belongs to."""
+    """Place of a latency's exponential bucket; a bucket includes its upper end."""
     return math.ceil(math.log2(max(1, latency_ns) / 1e9) * 2**SCALE) - 1
 
 

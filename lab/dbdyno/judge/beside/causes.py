@@ -120,13 +120,14 @@ def causes(pairs: Pairs, verdicts: Iterable[Verdict], design: DesignPlan) -> Ite
     """Yield the causes of each verdict with three sound pairs or more, all with transactions."""
     for verdict in verdicts:
         trials = paired(pairs, verdict.estimate)
-        both = _with_threads([(below.measurement, above.measurement) for below, above in trials])
+        every = [(below.measurement, above.measurement) for below, above in trials]
+        both = _pairs_with_threads(every)
         if len(both) >= BLOCKS_MIN and all(m.events for pair in both for m in pair):
             yield causes_of(both, verdict, factor_logs(pairs, verdict.estimate), design)
 
 
-def _with_threads(both: Both) -> Both:
-    """The pairs whose threads were read, where they suffice: one late reading hides no cause."""
+def _pairs_with_threads(both: Both) -> Both:
+    """Pairs whose threads were read, if there are enough; else all, as where no thread is seen."""
     known = [pair for pair in both if all(m.server.threads for m in pair)]
     return known if len(known) >= BLOCKS_MIN else both
 

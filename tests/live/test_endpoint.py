@@ -36,7 +36,13 @@ def somebodys() -> Iterator[Server]:
         yield it
 
 
-def plan(server: Server, database: str = "shop", ca: Path | None = None, blocks: int = 1) -> Plan:
+def plan(
+    server: Server,
+    database: str = "shop",
+    ca: Path | None = None,
+    blocks: int = 1,
+    workload: str = "oltp_read_write",
+) -> Plan:
     """Two addresses of one server stand for two servers; each has a generator of its own."""
     address = f"127.0.0.1:{server.endpoint.port}"
     ca = ca or Path(server.settings()["datadir"]) / "ca.pem"
@@ -44,7 +50,7 @@ def plan(server: Server, database: str = "shop", ca: Path | None = None, blocks:
     reference = f"mysql://{server.credentials.user}@{address},{address}/{database}?{query}"
     return Plan(
         systems=(SystemPlan(label="cloud", reference=reference, password_env="CLOUD"),),
-        workloads=(WorkloadPlan(name="oltp_read_write", label="oltp_read_write"),),
+        workloads=(WorkloadPlan(name=workload, label=workload),),
         dataset=DatasetPlan(tables=2, rows=1000),
         load=LoadPlan(threads=(4,), generators=2),
         trial=TrialPlan(warmup_s=0, window_s=1),
@@ -101,6 +107,14 @@ def test_an_endpoint_is_loaded_once_over_tls_and_measured_in_every_block(
     other, again = measured(plan(somebodys), tmp_path / "second")
     other.close()
     assert not any("loading" in stage for stage in again.stages)  # the database remembers
+    reads = plan(somebodys, workload="oltp_read_only")
+    store, _ = measured(reads, tmp_path / "first")
+    with store:
+        last = max(store.runs(), key=lambda run: run.run_id)
+        trials = list(store.measurements(last.run_id))
+        assert [trial.failure for trial in trials] == [None]
+        # Rows that differ from the loaded rows are the first run's work, no stranger's.
+        assert "rows-not-kept" not in {f.check for f in judge(trials, reads).findings}
 
 
 def test_tables_of_somebody_else_stay_as_they_are(somebodys: Server, tmp_path: Path) -> None:

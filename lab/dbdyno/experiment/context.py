@@ -95,11 +95,13 @@ class LoadRecord(NamedTuple):
         rows: digest of its rows; empty for an endpoint's own tables.
         name: time of loading.
         short: rows of each table with fewer than it was sent.
+        is_as_loaded: False for an endpoint's rows of an earlier run, which may have written there.
     """
 
     rows: str = ""
     name: str = ""
     short: Mapping[str, int] = MappingProxyType({})
+    is_as_loaded: bool = True
 
 
 @dataclass

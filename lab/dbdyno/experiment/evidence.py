@@ -151,8 +151,9 @@ def _is_last(context: RunContext, trial: Trial) -> bool:
 
 
 def _left(context: RunContext, server: Server) -> dict[str, object]:
-    """The rows at the end; empty without a digest after loading."""
-    if not context.loads.get(server.label, LoadRecord()).rows:
+    """The rows at the end; empty if those at the beginning are not known."""
+    load = context.loads.get(server.label, LoadRecord())
+    if not (load.rows and load.is_as_loaded):
         return {}
     context.progress.stage(f"{server.label}: counting the rows that are left")
     try:

@@ -146,6 +146,7 @@ class SystemLoads:
         self._is_shared = home != context.folder
         self._kind = dataset.folder_of(home, context.plan, system)
         self._folders: list[Path] = []
+        self._has_loaded = False
         self._open: tuple[Instance, Path] | None = None
 
     @contextmanager
@@ -195,7 +196,10 @@ class SystemLoads:
         instance, context, label = self._open[0], self._context, self.system.label
         was_there = instance.has_snapshot()
         dataset.ensure_dataset(context, instance)
-        context.loads[label] = dataset.read_record(instance.folder)
+        self._has_loaded |= not was_there
+        context.loads[label] = dataset.read_record(instance.folder)._replace(
+            is_as_loaded=self._has_loaded or not self.system.is_endpoint
+        )
         return not was_there
 
     def _chosen(self, locks: ExitStack) -> list[Path]:

@@ -60,6 +60,8 @@ def test_they_are_listed_with_their_folder(
 def test_a_template_is_checked_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["workload", "check", "shop.yaml"]) == 0
     assert capsys.readouterr().out.startswith("tables: ")
+    assert main(["workload", "check", "tpcc.lua"]) == 2
+    assert "tpcc.lua is a Lua script, not a template" in capsys.readouterr().err
 
 
 def test_an_error_names_pages_of_the_docs_by_their_whole_path(

@@ -144,6 +144,12 @@ def _cleared(script: str, server: Server) -> Iterator[None]:
 
 def _read(file: Path) -> Template:
     path = Path(shipped.path_of(str(file), shipped.WORKLOADS))
+    if path.suffix == ".lua":
+        raise UsageError(
+            f"{file} is a Lua script, not a template",
+            wanted="TEMPLATE.yaml",
+            hint=f"run a script with: dbdyno sysbench {file}",
+        )
     return read(text_of(path), str(file))
 
 

@@ -34,7 +34,7 @@ define locked
 	mv tools/$(1).new tools/$(1).txt
 endef
 
-.PHONY: help setup demo test quick check nightly live bench docs site clean lock release requirements requirements-of-tests \
+.PHONY: help setup demo test quick check nightly live bench arm docs site clean lock release requirements requirements-of-tests \
 	packages-of-tests crates-of-tests always
 
 help: ## print this list
@@ -77,6 +77,13 @@ bench: requirements-of-tests packages-of-tests setup ## client CPU, its floor, m
 	$(PY) -m benchmarks.floor
 	$(PY) -m benchmarks.connections
 	$(PY) -m benchmarks.prepare
+
+# Needs Debian's gcc-aarch64-linux-gnu, qemu-user and libc6:arm64, and Rust's library for ARM64.
+arm: ## the engine's tests as ARM64 programs, in an emulator, which keeps no times
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
+	cargo test --profile ci --quiet --locked --target aarch64-unknown-linux-gnu \
+		-p dbdyno-wire -p dbdyno-core --tests -- --skip yardstick --skip a_round_trip_takes
 
 docs: packages-of-tests setup ## check that the docs name what exists
 	$(PY) -m pytest -q tests/test_docs.py

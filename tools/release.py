@@ -107,7 +107,8 @@ def missing_for(target: str) -> list[str]:
     lacking = [] if shutil.which(compiler) else [f"{compiler}: apt-get install {package}"]
     libraries = _said("rustc", "--print", "target-libdir", "--target", target).decode().strip()
     if not Path(libraries).is_dir():
-        lacking.append(f"Rust's library for {target}: rustup target add {target}")
+        debian = "Debian's rustc-web first on PATH: apt-get install libstd-rust-web-dev:arm64"
+        lacking.append(f"Rust's library for {target}: rustup target add {target}, or with {debian}")
     return lacking
 
 

@@ -259,7 +259,8 @@ def _check_machine(entry: CatalogEntry) -> None:
             f"{entry.reference} is built for another machine",
             wanted="Linux x86_64",
             found=f"{system} {machine}",
-            hint="run dbdyno on a Linux x86_64 machine",
+            hint="name a server built for this machine: path:FOLDER, a vendor's archive, or the "
+            "address of a running server",
         )
 
 

@@ -98,7 +98,7 @@ def test_each_reactor_on_each_kind_of_socket(server: Server, reactor: str, socke
     record = run(server, "oltp_read_only", reactor=reactor, socket=socket, connections=70)
     assert record["reactor"] == reactor
     assert record["failure"] is None
-    assert total(record, "events") > 70
+    assert total(record, "events") >= 70, "every connection is served"
     assert total(record, "restarts") == 0
 
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
+from operator import itemgetter
 from statistics import median
 
 from dbdyno.judge.estimate import Estimate, Unsettled
@@ -34,6 +35,9 @@ from dbdyno.measurement.measurement import Cell, Measurement
 from dbdyno.measurement.metric import BY_NAME, Better, Metric
 from dbdyno.measurement.parts import Noun
 from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_MIN, DesignPlan
+
+FEW_REQUESTS = "few-requests"
+"""The check, and the reason of cells without a verdict because of it."""
 
 
 class Word(StrEnum):
@@ -97,6 +101,11 @@ class Verdict(Noun):
         """Logarithm of the ratio's part that CPU taken by others may explain; 0 without one."""
         parts = (one.values["part"] for one in self.reasons if one.kind == "cpu-taken")
         return math.log1p(next(parts, 0.0))
+
+    @property
+    def lacks_requests(self) -> bool:
+        """True if trials had too few requests for the percentile, so there is no verdict."""
+        return any(reason.kind == FEW_REQUESTS for reason in self.reasons)
 
     @property
     def is_open(self) -> bool:
@@ -298,7 +307,11 @@ def _reasons(
     blocks: int, word: Word, material: bool, margin: float, findings: Sequence[Finding]
 ) -> list[Reason]:
     reasons = []
-    if blocks < BLOCKS_MIN:
+    short = [finding.values for finding in findings if finding.check == FEW_REQUESTS]
+    if blocks < BLOCKS_MIN and short:
+        shortest = min(short, key=itemgetter("requests"))
+        reasons.append(Reason(kind=FEW_REQUESTS, values=dict(shortest)))
+    elif blocks < BLOCKS_MIN:
         least = {"blocks": blocks, "least": BLOCKS_MIN}
         reasons.append(Reason(kind="too-few-blocks", values=least))
     elif blocks < BLOCKS_FEW:

@@ -102,6 +102,16 @@ def test_the_table_of_a_rate_has_the_percentile_that_its_verdict_is_about() -> N
     assert f"| {making.B} | slower | {changes} |\n" in page
 
 
+def test_windows_too_short_for_a_percentile_are_the_reason_and_have_a_remedy() -> None:
+    plan = making.plan(blocks=3, load=LoadPlan(rates=("200",), connections=64))
+    trials = [at_rate(system, block, 200) for block in range(3) for system in (making.A, making.B)]
+    lines = summary(run(plan, trials)).splitlines()
+    assert "Too few requests in a trial for oltp_read_write, 200/s over 64 threads." in lines
+    (verdict,) = (line for line in lines if " has no verdict: " in line)
+    assert "p99 needs 10000 requests in each trial, one had 2000: use a window of 50 s" in verdict
+    assert "valid blocks" not in verdict
+
+
 def test_json_holds_the_judges_numbers(made: Run) -> None:
     read = json.loads(summary(made, Output.JSON))
     back = tuple(Verdict.model_validate(verdict) for verdict in read["verdicts"])

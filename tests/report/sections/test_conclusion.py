@@ -165,7 +165,7 @@ def of_cells(*cells: tuple[float, ...]) -> Run:
         (ALIKE, 0.2, Word.EQUIVALENT, "other grounds"),
         ((1.005, 1.0051, 1.0049), 0.2, Word.EQUIVALENT, "A difference exists"),
         (OPEN, 0.2, Word.UNDECIDED, "does not mean that the systems are the same"),
-        ((1.1, 1.1), 0.2, Word.NO_VERDICT, "Too few blocks are valid"),
+        ((1.1, 1.1), 0.2, Word.NO_VERDICT, "Fewer than three blocks"),
         ((0.5, 0.5, 0.5), 0.99, Word.VOID, "has no result"),
     ],
 )

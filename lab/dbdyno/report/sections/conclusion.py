@@ -286,7 +286,7 @@ MEANINGS: Final[Mapping[tuple[Word, bool], str]] = {
         "named under Findings and repeat the trials."
     ),
     (Word.NO_VERDICT, False): phrase(
-        "Too few blocks are valid for an interval, so this comparison has no result."
+        "Fewer than three blocks have a value to compare, so this comparison has no result."
     ),
 }
 """By the word, and whether it is beyond the margin (for equivalent: whether 1 is outside)."""

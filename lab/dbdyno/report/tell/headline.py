@@ -39,6 +39,7 @@ MISSING: Final[Mapping[Word, str]] = {
     Word.NO_VERDICT: phrase("Too few blocks for {places}."),
     Word.VOID: phrase("No usable trials for {places}."),
 }
+FEW_REQUESTS: Final = phrase("Too few requests in a trial for {places}.")
 COUNTED: Final[Mapping[Word, str]] = {
     Word.BETTER: phrase("faster in {count}"),
     Word.WORSE: phrase("slower in {count}"),
@@ -72,9 +73,17 @@ def _named(answers: Sequence[Answer]) -> Iterator[Said]:
             system=answers[0].system,
             answers=_series(decided),
         )
-    for word, template in MISSING.items():
-        if places := [_undecided(answer) for answer in answers if answer.word is word]:
+    missing = [answer for answer in answers if answer.word in MISSING]
+    for template in (*MISSING.values(), FEW_REQUESTS):
+        if places := [_undecided(answer) for answer in missing if _lack(answer) == template]:
             yield say(template, places=_series(places))
+
+
+def _lack(answer: Answer) -> str:
+    """The sentence about what an answer lacks."""
+    if isinstance(answer, Verdict) and answer.lacks_requests:
+        return FEW_REQUESTS
+    return MISSING[answer.word]
 
 
 def _counted(answers: Sequence[Answer]) -> Said:

@@ -21,7 +21,7 @@ from dbdyno.plan.plan import BLOCKS_FEW, BLOCKS_LOOKED_AHEAD, BLOCKS_MIN
 from dbdyno.report.tell import lists
 from dbdyno.report.tell.findings import check_name
 from dbdyno.report.tell.lists import Values
-from dbdyno.report.tell.measured import metric_label
+from dbdyno.report.tell.measured import METRICS, metric_label
 from dbdyno.report.tell.terms import term
 from dbdyno.stats.open_loop import RateSide
 
@@ -309,6 +309,11 @@ REASONS: Final[Mapping[str, Callable[[Values], Said]]] = {
         "{sound}; a verdict needs {least}",
         sound=count(values["blocks"], "valid block"),
         least=values["least"],
+    ),
+    "few-requests": lambda values: say(
+        "{percentile} needs {needed} requests in each trial, one had {requests}: use a window of "
+        "{window_s} s or more",
+        **{**values, "percentile": METRICS[values["metric"]]},
     ),
     "few-blocks": lambda values: few_blocks(values["blocks"]),
     "size-undecided": lambda values: size_undecided(values["margin"]),

@@ -357,8 +357,8 @@ class Plan(FiniteNoun):
             )
         if self.load.rates or self.load.slo:
             raise ValueError(
-                "design: time chooses by the noise of throughput, which is given where the load is"
-                " at a rate; give blocks and a window instead"
+                "design: time suits no load at fixed rates: warm-up, window and blocks are chosen "
+                "from the noise of throughput; give blocks and a window instead"
             )
         return self
 

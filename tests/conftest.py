@@ -66,8 +66,6 @@ LONGEST_FIRST: Final = (
     "live/test_sysbench",
     "live/test_scripts",
     "live/test_unattended",
-    "live/test_states",
-    "live/test_threads",
     "live/test_kept",
     "live/test_transport",
     "live/test_postgres_load",

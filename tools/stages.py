@@ -34,7 +34,7 @@ STAGES = {
     # Many wait for a child.
     "quick": [*BESIDE, "-n", "3", "-m", "not live and not nightly", "--ignore=tests/live"],
     # They wait for servers most of the time.
-    "live": [*BESIDE, "-n", "5", "-m", "live and not alone and not nightly", *LIVE],
+    "live": [*BESIDE, "-n", "4", "-m", "live and not alone and not nightly", *LIVE],
     # One after the other, as they measure.
     "alone": [*PYTEST, "-m", "alone and not nightly", *LIVE],
     "nightly": [*PYTEST, "-m", "nightly"],

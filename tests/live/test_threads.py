@@ -16,7 +16,7 @@ from dbdyno.plan.workload import WorkloadPlan
 from support.real_run import measured_alone
 from support.real_server import small_redo
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 MYSQL, UNNAMED, POSTGRES = "mysql:9.7.4", "mysql:5.7.22", "postgres:18.6"
 """MySQL with names of its threads, and without; PostgreSQL has processes."""
 PLAN = Plan(

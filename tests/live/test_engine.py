@@ -95,10 +95,12 @@ def test_each_reactor_on_each_kind_of_socket(server: Server, reactor: str, socke
         allowed = Path("/proc/sys/kernel/io_uring_disabled")
         if not allowed.exists() or allowed.read_text().strip() == "2":
             pytest.skip("this kernel does not allow io_uring")
-    record = run(server, "oltp_read_only", reactor=reactor, socket=socket, connections=70)
+    record = run(
+        server, "oltp_read_only", reactor=reactor, socket=socket, connections=70, window_s=1
+    )
     assert record["reactor"] == reactor
     assert record["failure"] is None
-    assert total(record, "events") >= 70, "every connection is served"
+    assert total(record, "events") > 70
     assert total(record, "restarts") == 0
 
 

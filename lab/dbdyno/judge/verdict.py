@@ -308,7 +308,7 @@ def _reasons(
 ) -> list[Reason]:
     reasons = []
     short = [finding.values for finding in findings if finding.check == FEW_REQUESTS]
-    if blocks < BLOCKS_MIN and short:
+    if word is Word.NO_VERDICT and short:
         shortest = min(short, key=itemgetter("requests"))
         reasons.append(Reason(kind=FEW_REQUESTS, values=dict(shortest)))
     elif blocks < BLOCKS_MIN:
